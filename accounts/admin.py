@@ -1,0 +1,98 @@
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from accounts.forms import SupplierForm
+from accounts.models import AccessCode, MailSupplier
+from accounts.queries import supplier_of
+from accounts.states import SupplierState
+from tasks import registry
+from tasks.declare import Operation
+from tasks.errors import BadInput, Refused
+from tasks.panel.rows import RowsAdmin, by
+from tasks.perform import perform
+
+
+@admin.register(AccessCode)
+class AccessCodeAdmin(RowsAdmin):
+    row_template = "accounts/code_row.html"
+    live_template = "accounts/code_live.html"
+    act_template = "accounts/code_act.html"
+    search_fields = ("email",)
+    search_help_text = "E-mail"
+    ordering = ("-issued_at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessCode]:
+        return super().get_queryset(request).filter(owner=request.user).prefetch_related("members")
+
+    def present(self, request: HttpRequest, rows: list[AccessCode]) -> list[dict[str, Any]]:
+        return [{"row": row, "live": False, "valid": row.is_valid_at(by(request).at)} for row in rows]
+
+    def said(self, operation: Operation, result: Any) -> str:
+        return f"The code {result.text} is revoked."
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        extra = {"title": "Access codes", "empty": "No code was issued yet."}
+        return super().changelist_view(request, {**extra, **(extra_context or {})})
+
+
+@admin.register(MailSupplier)
+class MailSupplierAdmin(admin.ModelAdmin):
+    """One page instead of a list: there is one supplier."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if request.method == "POST":
+            return self.disconnect(request) if "disconnect" in request.POST else self.connect(request)
+        supplier = supplier_of(request.user)
+        initial = {f: getattr(supplier, f) for f in ("host", "port", "security", "user", "from_address")} if supplier else {}
+        return self.page(request, SupplierForm(initial=initial))
+
+    def page(self, request: HttpRequest, form: SupplierForm, status: int = 200) -> HttpResponse:
+        supplier = supplier_of(request.user)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Mail supplier",
+            "form": form,
+            "supplier": supplier,
+            "connected": supplier is not None and supplier.state != SupplierState.DISCONNECTED,
+        }
+        return render(request, "accounts/supplier.html", context, status=status)
+
+    def connect(self, request: HttpRequest) -> HttpResponse:
+        form = SupplierForm(request.POST)
+        given = {name: request.POST.get(name, "") for name in form.fields}
+        if not given["port"].strip():
+            del given["port"]
+        try:
+            supplier = perform(registry.operations()["suppliers.connect"], by(request), **given)
+        except Refused as refused:
+            form.is_valid()
+            form.errors.clear()
+            for name, said in getattr(refused, "fields", {}).items():
+                if name in form.fields:
+                    form.add_error(name, said)
+            messages.error(request, str(refused))
+            return self.page(request, form, status=400 if isinstance(refused, BadInput) else refused.status)
+        messages.success(request, f"Connected: {supplier} accepted the sign-in. Mail goes out from {supplier.from_address}.")
+        return redirect(reverse("admin:accounts_mailsupplier_changelist"))
+
+    def disconnect(self, request: HttpRequest) -> HttpResponse:
+        try:
+            perform(registry.operations()["suppliers.disconnect"], by(request))
+            messages.success(request, "Disconnected. No mail goes out until a supplier is connected again.")
+        except Refused as refused:
+            messages.error(request, str(refused))
+        return redirect(reverse("admin:accounts_mailsupplier_changelist"))

@@ -1,0 +1,35 @@
+from dataclasses import dataclass
+
+from tasks.declare import EventType
+
+
+@dataclass(frozen=True)
+class CodeRef:
+    code_id: int
+
+
+@dataclass(frozen=True)
+class CodeRedeemed:
+    code_id: int
+    member_id: int
+
+
+@dataclass(frozen=True)
+class SupplierRef:
+    supplier_id: int
+    host: str
+
+
+@dataclass(frozen=True)
+class SupplierBroken:
+    supplier_id: int
+    host: str
+    reason: str
+
+
+CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued")
+CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code")
+CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked")
+SUPPLIER_CONNECTED = EventType("supplier.connected", SupplierRef, "A mail supplier was connected and verified")
+SUPPLIER_DISCONNECTED = EventType("supplier.disconnected", SupplierRef, "The mail supplier was disconnected")
+SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login")

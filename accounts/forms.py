@@ -1,0 +1,19 @@
+from django import forms
+
+from accounts.models import MailSupplier
+
+
+class SupplierForm(forms.Form):
+    """What the owner types; the operation decides what is right."""
+
+    host = forms.CharField(label="Server", required=False, help_text="For example smtp.example.org")
+    port = forms.IntegerField(label="Port", initial=587, required=False)
+    security = forms.ChoiceField(label="Security", choices=MailSupplier.SECURITY, initial="starttls")
+    user = forms.CharField(label="User", required=False, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    password = forms.CharField(
+        label="Password",
+        required=False,
+        help_text="Kept encrypted and never shown again. Leave it empty to keep the one that is stored.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    from_address = forms.CharField(label="From address", required=False, widget=forms.EmailInput)

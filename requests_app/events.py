@@ -1,0 +1,26 @@
+from dataclasses import dataclass
+
+from tasks.declare import EventType
+
+
+@dataclass(frozen=True)
+class RequestRef:
+    request_id: int
+
+
+@dataclass(frozen=True)
+class RequestApproved:
+    request_id: int
+    code_id: int
+
+
+@dataclass(frozen=True)
+class StatusChanged:
+    request_id: int
+    before: str
+    after: str
+
+
+CREATED = EventType("access_request.created", RequestRef, "A visitor asked for access")
+APPROVED = EventType("access_request.approved", RequestApproved, "The owner approved an access request")
+STATUS_CHANGED = EventType("access_request.status_changed", StatusChanged, "An access request changed its status")

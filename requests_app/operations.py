@@ -1,0 +1,153 @@
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounts import events as account_events
+from accounts.models import AccessCode, Attempt
+from accounts.queries import page_owner
+from requests_app import events, work
+from requests_app.models import AccessRequest
+from requests_app.queries import needed_supplier
+from requests_app.states import MailState, Status
+from tasks.declare import Caller
+from tasks.errors import BadInput, NotFound, WrongState
+from tasks.events.record import record
+from tasks.queue import control
+from tasks.queue.enqueue import enqueue
+from tasks.queue.models import Task
+from tasks.queue.states import State
+
+ASKED = {"name", "organisation", "email", "message"}
+SUBMISSIONS = 30
+SUBMISSIONS_WITHIN = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Mail:
+    state: str
+    job_id: int
+
+
+@dataclass(frozen=True)
+class Approval:
+    code: str
+    link: str
+    mail: Mail
+
+
+@transaction.atomic(durable=True)
+def submit(
+    by: Caller, *, name: str = "", organisation: str = "", email: str, message: str, client: str
+) -> AccessRequest:
+    """Keep a visitor's request. It says nothing about whether the owner has been told."""
+    owner = page_owner()
+    if owner is None:
+        raise NotFound("This page has no owner yet.")
+    request = AccessRequest(
+        owner=owner,
+        name=name.strip(),
+        organisation=organisation.strip(),
+        email=email.strip(),
+        message=message.strip(),
+        created_at=by.at,
+    )
+    try:
+        request.clean_fields(exclude={field.name for field in request._meta.fields} - ASKED)
+    except ValidationError as error:
+        fields = {field: " ".join(said) for field, said in error.message_dict.items()}
+        raise BadInput("Please correct what is marked.", fields) from None
+    Attempt.objects.spend("submit", client, most=SUBMISSIONS, within=SUBMISSIONS_WITHIN, at=by.at)
+    request.save()
+    record(events.CREATED, events.RequestRef(request.pk), by, owner=owner, subject=subject(request))
+    return request
+
+
+@transaction.atomic(durable=True)
+def approve(by: Caller, *, request_id: int) -> Approval:
+    """Issue a code and queue the mail that carries it. Again, it gives the same code, and mails only what failed."""
+    needed_supplier(by)
+    request = reached(by, request_id)
+    code = request.code
+    if code is None or not code.is_valid_at(by.at):
+        code = AccessCode.objects.issue(owner_id=request.owner_id, email=request.email, at=by.at)
+        issued = account_events.CodeRef(code.pk)
+        record(account_events.CODE_ISSUED, issued, by, owner=request.owner, subject=f"code/{code.pk}")
+    elif mail_state(request) != MailState.FAILED:
+        return approval(request)
+    request.carry(code, enqueue(work.APPROVAL_MAIL, work.ApprovalMail(request.pk, code.pk)))
+    approved = events.RequestApproved(request.pk, code.pk)
+    record(events.APPROVED, approved, by, owner=request.owner, subject=subject(request))
+    return approval(request)
+
+
+@transaction.atomic(durable=True)
+def retry_mail(by: Caller, *, request_id: int) -> Approval:
+    """Send a mail that failed: its task again, or a new one where that row is gone."""
+    needed_supplier(by)
+    request = reached(by, request_id)
+    if request.code is None or mail_state(request) != MailState.FAILED:
+        raise WrongState("There is no failed mail to send again.")
+    if not request.code.is_valid_at(by.at):
+        raise WrongState("The code in this mail is no longer valid. Approve the request again for a new one.")
+    if request.mail_job_id and Task.objects.filter(pk=request.mail_job_id).exists():
+        control.retry(request.mail_job_id)
+        job_id = request.mail_job_id
+    else:
+        job_id = enqueue(work.APPROVAL_MAIL, work.ApprovalMail(request.pk, request.code.pk))
+    request.carry(request.code, job_id)
+    return approval(request)
+
+
+@transaction.atomic(durable=True)
+def close(by: Caller, *, request_id: int) -> AccessRequest:
+    """Put a request aside without an answer, or after it."""
+    request = reached(by, request_id)
+    if request.status != Status.CLOSED:
+        move(by, request, Status.CLOSED)
+    return request
+
+
+@transaction.atomic(durable=True)
+def mark_replied(by: Caller, *, request_id: int) -> None:
+    """The code has reached the visitor's mail server."""
+    request = AccessRequest.objects.select_for_update().filter(pk=request_id).first()
+    if request and request.may_become(Status.REPLIED):
+        move(by, request, Status.REPLIED)
+
+
+def reached(by: Caller, request_id: int) -> AccessRequest:
+    """The caller's own request, locked."""
+    request = AccessRequest.objects.of(by.user).select_for_update(of=("self",)).filter(pk=request_id).first()
+    if request is None:
+        raise NotFound(f"There is no access request {request_id}.")
+    return request
+
+
+def move(by: Caller, request: AccessRequest, status: Status) -> None:
+    before = request.status
+    request.move_to(status, by.at)
+    changed = events.StatusChanged(request.pk, before, status)
+    record(events.STATUS_CHANGED, changed, by, owner=request.owner, subject=subject(request))
+
+
+def subject(request: AccessRequest) -> str:
+    return f"access_request/{request.pk}"
+
+
+def mail_state(request: AccessRequest) -> str:
+    """What the task says while there is one; what was kept of it after."""
+    state = Task.objects.filter(pk=request.mail_job_id).values_list("state", flat=True).first()
+    if state is None:
+        return request.mail_state
+    return {
+        State.COMPLETED: MailState.SENT,
+        State.DISCARDED: MailState.FAILED,
+        State.CANCELLED: MailState.FAILED,
+    }.get(State(state), MailState.SENDING)
+
+
+def approval(request: AccessRequest) -> Approval:
+    assert request.code and request.mail_job_id
+    return Approval(request.code.text, request.code.link, Mail(mail_state(request), request.mail_job_id))

@@ -1,0 +1,7 @@
+"""Adds up the apps' catalogs, as urls.py adds up their urls."""
+
+import accounts.catalog
+import requests_app.catalog
+from tasks.declare import Catalog
+
+CATALOG = Catalog.of(accounts.catalog, requests_app.catalog)

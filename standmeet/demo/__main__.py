@@ -1,0 +1,90 @@
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from standmeet.demo.processes import ROOT, DemoFailed, answers, free_port, printed, running
+
+FOLDER = ROOT / ".local" / "demo"
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+def prepare(port: int) -> str:
+    """Settings of this process and, by the environment, of those it starts. Never one's own database."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in ("DATABASE_URL", "SECRET_KEY", "INSTANCE_SECRET", "ALLOWED_HOSTS", "TRUSTED_PROXIES"):
+        os.environ.pop(name, None)
+    url = f"http://127.0.0.1:{port}"
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "standmeet.settings",
+        "LOCALPG_DIR": os.environ.get("LOCALPG_DIR") or str(FOLDER),
+        "PUBLIC_URL": url,
+    }
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+    return url
+
+
+def demo(*, once: bool) -> None:
+    begun = time.perf_counter()
+    say("Setting up: database, web, worker, mail sink …")
+    port = free_port(8000)
+    url = prepare(port)
+    from standmeet.demo.seed import EMAIL, owner_with_supplier, two_requests
+    from standmeet.demo.story import Places, play
+
+    with contextlib.ExitStack() as stack:
+
+        def start(name: str, *args: str) -> tuple[object, Path]:
+            log = FOLDER / f"{name}.log"
+            return stack.enter_context(running(name, *args, log=log)), log
+
+        sink_args = ("--smtp-port", "0", "--http-port", str(free_port(8025)), "--folder", str(FOLDER / "mails"))
+        sink, sink_log = start("mailsink", "-m", "standmeet.mailsink", *sink_args)
+        start("worker", "manage.py", "worker")
+        serve = ("-m", "uvicorn", "standmeet.asgi:application", "--host", "127.0.0.1", "--port", str(port))
+        web, web_log = start("web", *serve, "--log-level", "warning", "--lifespan", "off")
+        ready = printed(sink, r"smtp=127\.0\.0\.1:(\d+) http=(\S+)", sink_log)  # type: ignore[arg-type]
+        owner, password = owner_with_supplier(int(ready[1]))
+        two_requests(owner)
+        answers(web, url, web_log)  # type: ignore[arg-type]
+        say(f"Ready after {time.perf_counter() - begun:.1f} s. The story:")
+        play(Places(url, ready[2], EMAIL, password))
+        say(f"The story held, {time.perf_counter() - begun:.1f} s in all.")
+        if once:
+            return
+        say()
+        say(f"  public page    {url}/")
+        say(f"  admin          {url}/admin/    {EMAIL}    {password}")
+        say(f"  mails          {ready[2]}/")
+        say(f"  logs           {FOLDER.relative_to(ROOT)}/")
+        say("Ctrl-C ends it.")
+        signal.pause()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./run demo", description="Show the main job, then stay up.")
+    parser.add_argument("--once", action="store_true", help="exit when the story has been told: 0 if it held")
+    once = parser.parse_args().once
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        demo(once=once)
+    except DemoFailed as failed:
+        say(f"The story did not hold. {failed}")
+        return 1
+    except KeyboardInterrupt:
+        say("\nStopped.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

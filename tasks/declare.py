@@ -1,0 +1,131 @@
+"""What an app may declare. Plain data: no Django, no imports from this project."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import ModuleType
+from typing import Any, Literal, Self
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, when, and through which face (admin, mcp, shell, public, task)."""
+
+    user: Any
+    at: datetime
+    via: str
+
+
+@dataclass(frozen=True)
+class EventType:
+    """`data` is the dataclass an event of this type carries; only a `public` type may leave the machine."""
+
+    name: str
+    data: type
+    summary: str
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class Happened:
+    """The argument of a kind that subscribes to an event: the event's id."""
+
+    event_id: str
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Seconds until the next attempt: the steps in order, then each `factor` times the one before."""
+
+    steps: tuple[float, ...]
+    factor: float = 1.0
+
+    def delay(self, attempt: int) -> float:
+        """The delay after failed attempt number `attempt` (from 1), without jitter."""
+        beyond = attempt - len(self.steps)
+        return self.steps[attempt - 1] if beyond <= 0 else self.steps[-1] * self.factor**beyond
+
+
+@dataclass(frozen=True)
+class Words:
+    """A kind's three words for its chip: not final, completed, and discarded or cancelled."""
+
+    doing: str = "queued"
+    done: str = "done"
+    failed: str = "failed"
+
+
+@dataclass(frozen=True)
+class Final:
+    """What `settle` is told of a task that has just become final: its state and, unless completed, why."""
+
+    task_id: int
+    state: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """A named sort of task.
+
+    `handler` and `settle` are dotted paths, resolved at start: `handler(args)` does the work, may run twice and runs
+    outside any transaction; `settle(args, final)` writes what a terminal state means to the row of business, in the
+    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it.
+    """
+
+    name: str
+    args: type
+    handler: str
+    queue: str
+    attempts: int
+    backoff: Backoff
+    limit: timedelta
+    unique: Literal["once", "while_pending"] | None = None
+    words: Words = field(default_factory=Words)
+    settle: str | None = None
+
+
+@dataclass(frozen=True)
+class Subscription:
+    event: EventType
+    kind: TaskKind
+
+
+PUBLIC = "public"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A verb that a person, an agent or a handler may perform: one function, one transaction.
+
+    `permission` is a Django permission, or PUBLIC. `on` names the model whose rows it acts on ("requests.accessrequest");
+    such a model answers `allows(operation name)` for its rows, so that a face can tell what to offer.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    summary: str
+    permission: str
+    faces: frozenset[str] = frozenset()
+    on: str = ""
+    label: str = ""
+    reads: bool = False
+    destructive: bool = False
+
+
+@dataclass(frozen=True)
+class Catalog:
+    events: tuple[EventType, ...] = ()
+    kinds: tuple[TaskKind, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
+    operations: tuple[Operation, ...] = ()
+
+    @classmethod
+    def of(cls, *modules: ModuleType) -> Self:
+        """Add up what each app's catalog module lists."""
+
+        def gather(name: str) -> tuple[Any, ...]:
+            return tuple(entry for module in modules for entry in getattr(module, name, ()))
+
+        return cls(gather("events"), gather("kinds"), gather("subscriptions"), gather("operations"))

@@ -1,0 +1,34 @@
+import logging
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+
+class Command(BaseCommand):
+    help = "Run a worker: as many processes per queue as the settings say, until SIGTERM or Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--queues", help="queue=processes,… instead of the settings' sizes, for example: index=2,notify=2"
+        )
+
+    def handle(self, *args: Any, queues: str | None, **options: Any) -> None:
+        from tasks.queue.cluster import WorkerGroup
+
+        sizes = settings.QUEUES if queues is None else self.parse(queues)
+        if not any(sizes.values()):
+            raise CommandError("Every queue has size 0: there is nothing to work on.")
+        logging.getLogger("standmeet.tasks").info("working on %s", ", ".join(f"{q}: {n}" for q, n in sizes.items() if n))
+        sys.exit(WorkerGroup(sizes).run())
+
+    def parse(self, text: str) -> dict[str, int]:
+        sizes = {}
+        for part in text.split(","):
+            queue, _, size = part.partition("=")
+            if queue not in settings.QUEUES or not size.isdigit():
+                raise CommandError(f"--queues: {part!r} is not queue=number with one of {', '.join(settings.QUEUES)}.")
+            sizes[queue] = int(size)
+        return sizes

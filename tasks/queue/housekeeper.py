@@ -1,0 +1,132 @@
+"""The process that keeps time for a worker group: limits, leases, heartbeats, and the tasks of workers that died."""
+
+import logging
+import os
+import signal
+import time
+from uuid import UUID
+
+from django.db import connection
+
+from tasks import registry
+from tasks.queue import sql
+from tasks.queue.forever import forever
+from tasks.queue.models import Task, Worker
+from tasks.queue.processes import alive, machine, stopped
+from tasks.queue.receivers import SettleFailed
+from tasks.queue.runner import LEASE, backoff
+from tasks.queue.slots import Flag, Held, Slots
+from tasks.queue.transitions import change
+
+log = logging.getLogger("standmeet.tasks")
+HOUSEKEEPER = 1
+TICK = 0.1
+RESCUE_BATCH = 100
+
+
+class Every:
+    """True once per period, and at first."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.next = seconds, 0.0
+
+    def __bool__(self) -> bool:
+        now = time.monotonic()
+        if now < self.next:
+            return False
+        self.next = now + self.seconds
+        return True
+
+
+def kill_overdue(slots: Slots) -> None:
+    """End workers whose task ran over its limit, and count that as a failed attempt."""
+    for held in slots.held():
+        if time.monotonic() < held.deadline:
+            continue
+        log.error("task %s ran over its limit: killing worker process %s", held.task_id, held.pid)
+        try:
+            os.kill(held.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        slots.clear(held.slot)
+        end = time.monotonic() + 5
+        while alive(held.pid, 0) and time.monotonic() < end:
+            time.sleep(0.005)
+        fail_overdue(held)
+
+
+def fail_overdue(held: Held) -> None:
+    task = Task.objects.filter(pk=held.task_id).first()
+    kind = registry.kinds().get(task.kind) if task else None
+    if task and kind:
+        error = f"It ran longer than its limit of {kind.limit.total_seconds():g} s and was stopped."
+        settled("fail", id=held.task_id, claim=held.claim, error=error, delay=backoff(kind, max(1, task.attempt)))
+
+
+def settled(name: str, **params: object) -> list[sql.Row]:
+    """Make the change; where a kind's settle fails, make it without, since nobody is left to try again."""
+    try:
+        return change(name, **params)
+    except SettleFailed:
+        log.critical("%s %s is done without being settled", name, params, exc_info=True)
+        return change(name, unsettled=True, **params)
+
+
+def rescue(dead: list[int]) -> int:
+    """Free what dead workers held and what nobody renewed. Returns how many tasks that were."""
+    freed = 0
+    while True:
+        try:
+            rows = change("rescue", dead=dead, limit=RESCUE_BATCH)
+        except SettleFailed:  # one by one, so that it holds up no other
+            rows = settled("rescue", dead=dead, limit=1)
+        if not rows:
+            return freed
+        for row in rows:
+            log.warning("task %s (%s) was rescued and is %s", row[0], row[1], row[3])
+        freed += len(rows)
+
+
+def bury_dead() -> None:
+    """Look for worker processes of this machine that are gone, of whatever group, and for leases that have passed."""
+    rows = sql.run("machine_workers", machine=machine())
+    dead = [id for id, pid, began, _ in rows if id is not None and not alive(pid, began)]
+    if dead or rows[0][3]:
+        rescue(dead)
+        sql.run("forget_workers", gone=dead)
+
+
+def renew(slots: Slots) -> None:
+    """Prolong the leases of what is being worked on, unless the worker is frozen."""
+    held = [h for h in slots.held() if not stopped(h.pid)]
+    if held:
+        sql.run("renew", ids=[h.task_id for h in held], claims=[h.claim for h in held], lease=LEASE)
+
+
+def give_back(group: UUID) -> None:
+    """At the end, when the group's workers are gone: nothing stays running, and no attempt is spent by the stop."""
+    workers = list(Worker.objects.filter(group=group).values_list("pk", flat=True))
+    change("release", workers=workers, except_for=0)
+    sql.run("forget_workers", gone=workers)
+
+
+def keep(group: UUID, slots: Slots, last: Flag) -> None:
+    burying, renewing, beating = Every(1), Every(LEASE / 4), Every(10)
+    while not last.is_set():
+        slots.tick(HOUSEKEEPER)
+        kill_overdue(slots)
+        if burying:
+            bury_dead()
+        if renewing:
+            renew(slots)
+        if beating:
+            sql.run("heartbeat", group=group)
+        time.sleep(TICK)
+    give_back(group)
+
+
+def run(group: UUID, slots: Slots, last: Flag) -> None:
+    # SIGTERM to the whole group must not end it before the workers: `last` does.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    forever(lambda: keep(group, slots, last))
+    connection.close()

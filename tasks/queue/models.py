@@ -1,0 +1,105 @@
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from tasks.queue.states import TERMINAL, WAITING, State
+
+RUNNING = Q(state=State.RUNNING)
+FINAL = Q(state__in=sorted(TERMINAL))
+
+
+class Task(models.Model):
+    """One row of durable work. Its state is changed by the statements in tasks/queue/sql only."""
+
+    kind = models.CharField(max_length=100)
+    queue = models.CharField(max_length=40)
+    state = models.CharField(max_length=10, choices=State, default=State.PENDING)
+    args = models.JSONField()
+    key = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null: no key; the unique indexes skip it)
+    key_scope = models.CharField(max_length=13, null=True)  # noqa: DJ001
+    attempt = models.PositiveSmallIntegerField(default=0)
+    max_attempts = models.PositiveSmallIntegerField()
+    claim = models.PositiveBigIntegerField(default=0)
+    errors = models.JSONField(default=list)
+    worker = models.ForeignKey(
+        "Worker", models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="tasks"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    scheduled_at = models.DateTimeField(db_default=Now())
+    claimed_at = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    finalized_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index("queue", "scheduled_at", "id", name="task_due", condition=Q(state__in=sorted(WAITING))),
+            models.Index("lease_until", name="task_leased", condition=RUNNING),
+            models.Index("state", "finalized_at", name="task_final", condition=FINAL),
+        ]
+        constraints = [
+            models.CheckConstraint(name="task_state_known", condition=Q(state__in=State.values)),
+            models.CheckConstraint(
+                name="task_leased_iff_running",
+                condition=(RUNNING & Q(lease_until__isnull=False, worker__isnull=False))
+                | (~RUNNING & Q(lease_until__isnull=True, worker__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="task_finalized_iff_final",
+                condition=(FINAL & Q(finalized_at__isnull=False)) | (~FINAL & Q(finalized_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="task_attempts_within",
+                condition=Q(attempt__lte=F("max_attempts"))
+                & (~RUNNING | Q(attempt__gte=1))
+                & (~Q(state__in=sorted(WAITING)) | Q(attempt__lt=F("max_attempts"))),
+            ),
+            models.CheckConstraint(
+                name="task_key_has_scope",
+                condition=Q(key__isnull=True, key_scope__isnull=True)
+                | Q(key__isnull=False, key_scope__in=["once", "while_pending"]),
+            ),
+            models.UniqueConstraint("kind", "key", name="task_once", condition=Q(key_scope="once")),
+            # A task that was claimed before and waits again (snoozed, given back) is outside of the index: it may
+            # come back while a newer one is pending, and must then not be refused.
+            models.UniqueConstraint(
+                "kind",
+                "key",
+                name="task_while_pending",
+                condition=Q(key_scope="while_pending", state=State.PENDING, claim=0),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in TERMINAL
+
+    @property
+    def last_error(self) -> str:
+        return self.errors[-1]["error"] if self.errors else ""
+
+
+class Worker(models.Model):
+    """The heartbeat of one worker process."""
+
+    group = models.UUIDField()
+    machine = models.CharField(max_length=200)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    started = models.PositiveBigIntegerField()  # the process's start as its machine tells it: with the pid, its identity there
+    queue = models.CharField(max_length=40)
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index("machine", name="worker_machine")]
+
+    def __str__(self) -> str:
+        return f"{self.queue} worker {self.pid} on {self.host}"
+
+    @property
+    def running(self) -> Task | None:
+        """The task it is working on, if any."""
+        return self.tasks.filter(state=State.RUNNING).first()

@@ -1,0 +1,222 @@
+"""A worker process: claim, run, finish and claim the next, and wait for the bell when nothing is due."""
+
+import json
+import logging
+import os
+import random
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, reset_queries
+
+from tasks import registry
+from tasks.declare import TaskKind
+from tasks.queue import sql
+from tasks.queue.context import current_task
+from tasks.queue.forever import NO_DATABASE
+from tasks.queue.outcomes import Discard, Snooze
+from tasks.queue.processes import machine, started
+from tasks.queue.receivers import SettleFailed
+from tasks.queue.slots import Slots
+from tasks.queue.transitions import change
+
+log = logging.getLogger("standmeet.tasks")
+LEASE = 60.0  # seconds; the housekeeper renews it every quarter of it
+UNKNOWN_KIND = timedelta(minutes=1)
+NEVER = 2**31 - 1
+
+
+class Stop(BaseException):
+    """SIGTERM arrived while nothing was held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    id: int
+    kind: str
+    claim: int
+    attempt: int
+    args: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: sql.Row) -> "Claimed":
+        id, kind, _, _, claim, attempt, args = row
+        return cls(id, kind, claim, attempt, json.loads(args) if isinstance(args, str) else args)
+
+
+def message(error: BaseException) -> str:
+    """What an exception says, as Postgres can store it."""
+    said = str(error)
+    if not said or isinstance(error, KeyError):
+        said = f"{type(error).__name__}: {said}".removesuffix(": ")
+    return said.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def backoff(kind: TaskKind, attempt: int) -> float:
+    """Seconds until the next attempt, with 10 % of jitter either way."""
+    return kind.backoff.delay(attempt) * random.uniform(0.9, 1.1)
+
+
+def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
+    """Write down what the handler said. False where this claim no longer held the task."""
+    held = {"id": task.id, "claim": task.claim}
+    match outcome:
+        case None:
+            made = change("complete", **held)
+        case Snooze():
+            made = change("snooze", **held, delay=max(0.0, outcome.delay.total_seconds()))
+        case Discard():
+            made = change("discard", **held, error=message(outcome))
+        case _:
+            made = change("fail", **held, error=message(outcome), delay=backoff(kind, task.attempt) if kind else 60)
+    return bool(made)
+
+
+def execute(task: Claimed, kind: TaskKind | None) -> BaseException | None:
+    """Run the handler; what it raised, or None."""
+    if kind is None:  # another version of the code declared it: leave it to a worker that knows it
+        return Snooze(UNKNOWN_KIND, f"{task.kind} is not known to this version")
+    token = current_task.set(task.id)
+    try:
+        registry.resolve(kind.handler)(kind.args(**task.args))
+    except (Snooze, Discard) as outcome:
+        return outcome
+    except (Exception, SystemExit) as error:
+        log.warning("task %s (%s), attempt %s: %s", task.id, task.kind, task.attempt, error, exc_info=True)
+        return error
+    finally:
+        current_task.reset(token)
+    return None
+
+
+class Runner:
+    """Works on one queue, one task at a time, in the main thread of a process of its own."""
+
+    def __init__(self, queue: str, group: UUID, slot: int, slots: Slots, bell: int) -> None:
+        self.queue, self.group, self.slot, self.slots, self.bell = queue, group, slot, slots, bell
+        self.worker: int | None = None
+        self.holding = 0  # the id of the task in hand
+        self.stopping = self.idle = False
+
+    def run(self) -> None:
+        signal.signal(signal.SIGTERM, self.stop)
+        self.slots.clear(self.slot)
+        try:
+            while not self.stopping:
+                self.until_it_works(self.session)
+        except Stop:
+            pass
+        self.until_it_works(lambda: sql.run("forget_workers", gone=[self.worker]), tries=3)
+
+    def stop(self, *_: Any) -> None:
+        self.stopping = True
+        if self.idle:
+            raise Stop
+
+    def until_it_works(self, do: Callable[[], Any], tries: int = 0) -> Any:
+        """Repeat what fails for want of a database. What is repeated is guarded by its claim."""
+        attempt = 0
+        while True:
+            try:
+                if connection.connection is None:
+                    self.connect()
+                return do()
+            except NO_DATABASE as error:
+                attempt += 1
+                log.warning("the database does not answer (%s): trying again", str(error).strip())
+                connection.close()
+                if tries and attempt >= tries:
+                    return None
+            self.idle = not self.holding
+            time.sleep(min(2.0, 0.1 * 2**attempt))
+            self.idle = False
+
+    def session(self) -> None:
+        task = self.claim()
+        while True:
+            while task:
+                task = self.work(task)
+            if self.stopping:
+                return
+            self.idle = True
+            rung = os.read(self.bell, 1)
+            self.idle = False
+            if not rung:  # nobody holds the other end: the group is gone
+                self.stopping = True
+                return
+            task = self.claim()
+
+    def connect(self) -> None:
+        """Enrol, or after a lost connection give back what was claimed without our hearing of it."""
+        connection.ensure_connection()
+        # Only what asks for it is prepared (sql.run); Django's own statements differ in their text each time.
+        connection.connection.prepare_threshold = NEVER
+        if self.worker is None:
+            pid = os.getpid()
+            [(self.worker,)] = sql.run(
+                "enroll",
+                group=self.group,
+                machine=machine(),
+                host=socket.gethostname(),
+                pid=pid,
+                started=started(pid),
+                queue=self.queue,
+            )
+        else:
+            change("release", workers=[self.worker], except_for=self.holding)
+
+    def claim(self) -> Claimed | None:
+        if self.stopping:
+            return None
+        rows = change("claim", queue=self.queue, worker=self.worker, lease=LEASE)
+        return Claimed.of(rows[0]) if rows else None
+
+    def work(self, task: Claimed) -> Claimed | None:
+        """Run one task to its end and return the next."""
+        kind = registry.kinds().get(task.kind)
+        self.holding = task.id
+        self.slots.hold(self.slot, os.getpid(), task.id, task.claim, kind.limit.total_seconds() if kind else 30)
+        outcome = execute(task, kind)
+        if connection.in_atomic_block or connection.connection is None or not connection.connection.autocommit:
+            connection.close()  # a handler left it in a transaction, or lost it
+        following: Claimed | None = None
+        if outcome is None and kind and not kind.settle and not self.stopping:
+            held, following = self.until_it_works(lambda: self.complete_and_claim(task))
+        else:
+            held = self.until_it_works(lambda: self.finish(task, kind, outcome))
+        if not held:
+            log.warning("task %s was ended or taken over meanwhile: what this run said is dropped", task.id)
+        self.slots.clear(self.slot)
+        self.holding = 0
+        reset_queries()
+        return following or self.claim()
+
+    def complete_and_claim(self, task: Claimed) -> tuple[bool, Claimed | None]:
+        rows = change(
+            "complete_and_claim", id=task.id, claim=task.claim, queue=self.queue, worker=self.worker, lease=LEASE
+        )
+        held = bool(rows) and rows[0][0] == task.id and rows[0][3] == "completed"
+        claimed = [row for row in rows if row[3] == "running"]
+        return held, Claimed.of(claimed[0]) if claimed else None
+
+    def finish(self, task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
+        try:
+            return conclude(task, kind, outcome)
+        except SettleFailed as error:
+            log.exception("task %s could not be settled", task.id)
+            return conclude_unsettled(task, kind, error)
+
+
+def conclude_unsettled(task: Claimed, kind: TaskKind | None, error: SettleFailed) -> bool:
+    """The end could not be written to the row of business: another attempt may do it; after the last, it is left out."""
+    try:
+        return conclude(task, kind, error)
+    except SettleFailed:
+        log.critical("task %s is discarded without being settled", task.id)
+        return bool(change("discard", unsettled=True, id=task.id, claim=task.claim, error=message(error)))

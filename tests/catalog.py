@@ -1,0 +1,6 @@
+import accounts.catalog
+import requests_app.catalog
+import tests.probe.catalog
+from tasks.declare import Catalog
+
+CATALOG = Catalog.of(accounts.catalog, requests_app.catalog, tests.probe.catalog)

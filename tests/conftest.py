@@ -1,0 +1,185 @@
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import MailSupplier, Owner
+from accounts.states import SupplierState
+from tasks import registry
+from tasks.declare import Caller
+from tasks.queue import completion, sql
+from tasks.queue.models import Task
+from tasks.queue.runner import Claimed, conclude, execute
+from tasks.queue.transitions import change
+from tests.processes import WorkerProcess, until
+from tests.smtpd import SmtpServer
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def no_listener_left() -> Iterator[None]:
+    """A test that waited opened a connection; the next one's database must be free of it."""
+    yield
+    completion.waits().close()
+
+
+@pytest.fixture
+def owner(db: None) -> Owner:
+    return Owner.objects.create_superuser("olga@example.org", PASSWORD, full_name="Olga Owner")
+
+
+@pytest.fixture
+def by(owner: Owner) -> Caller:
+    return Caller(owner, timezone.now(), "test")
+
+
+@pytest.fixture
+def visitor() -> Caller:
+    return Caller(None, timezone.now(), "public")
+
+
+@pytest.fixture
+def smtp() -> Iterator[SmtpServer]:
+    with SmtpServer(users={"olga": "secret"}) as server:
+        yield server
+
+
+@pytest.fixture
+def supplier(owner: Owner, smtp: SmtpServer) -> MailSupplier:
+    """The owner's verified supplier: the test's own SMTP server."""
+    supplier = MailSupplier(
+        owner=owner,
+        host=smtp.host,
+        port=smtp.port,
+        security="none",
+        user="olga",
+        from_address="olga@example.org",
+        state=SupplierState.VERIFIED,
+        verified_at=timezone.now(),
+    )
+    supplier.password = "secret"
+    supplier.save()
+    return supplier
+
+
+@pytest.fixture
+def ask(owner: Owner, visitor: Caller) -> Callable[..., Any]:
+    """A visitor's request."""
+
+    def submit(**given: str) -> Any:
+        from requests_app.models import AccessRequest
+
+        values = {"name": "Ana", "email": "ana@example.net", "message": "May I read?", **given}
+        return AccessRequest.objects.create(owner=owner, created_at=timezone.now(), **values)
+
+    return submit
+
+
+@pytest.fixture
+def work() -> Callable[[], list[str]]:
+    """Run due tasks until none is left, here; returns the kinds that ran, in order."""
+
+    def run() -> list[str]:
+        ran = []
+        group = "00000000-0000-0000-0000-000000000001"
+        [(worker,)] = sql.run("enroll", group=group, machine="test", host="test", pid=1, started=0, queue="all")
+        while True:
+            claimed = [row for queue in settings.QUEUES if (row := claim(queue, worker))]
+            if not claimed:
+                return ran
+            for task in claimed:
+                kind = registry.kinds().get(task.kind)
+                ran.append(task.kind)
+                assert conclude(task, kind, execute(task, kind))
+
+    def claim(queue: str, worker: int) -> Claimed | None:
+        rows = change("claim", queue=queue, worker=worker, lease=60)
+        return Claimed.of(rows[0]) if rows else None
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def worker_process(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerProcess]:
+    """One whole worker for the session; it is stopped before its database is dropped."""
+    with django_db_blocker.unblock():
+        worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log")
+    yield worker
+    assert worker.stop() == 0, worker.log.read_text()
+
+
+@pytest.fixture
+def worker(transactional_db: None, worker_process: WorkerProcess) -> Iterator[WorkerProcess]:
+    """The session's worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
+    yield worker_process
+    assert worker_process.process.poll() is None, worker_process.log.read_text()
+    Task.objects.filter(state__in=["pending", "retryable"]).delete()
+    until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
+
+
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"))), None
+)
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium for the browser tests of one module.
+
+    Playwright's sync API keeps an event loop in the test's thread while it is open. Django's async guard would refuse
+    every query there, hence the variable; asyncio.run() in a later test would fail, hence the module's scope.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with pytest.MonkeyPatch.context() as env, sync_playwright() as playwright:
+        env.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        executable = CHROMIUM or playwright.chromium.executable_path
+        if not Path(executable).exists():
+            missing = "there is no Chromium here: apt-get install chromium, or name one in CHROMIUM"
+            if os.environ.get("CI"):
+                pytest.fail(missing)
+            pytest.skip(missing)
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS, chromium_sandbox=False)
+        yield chromium
+        chromium.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    setattr(item, f"report_{report.when}", report)
+    return report
+
+
+@pytest.fixture
+def page(browser: Any, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A fresh page. An error in its console, a CSP violation among them, fails the test."""
+    context = browser.new_context(locale="en-GB", timezone_id="UTC", reduced_motion="reduce")
+    page = context.new_page()
+    page.said = []
+    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: page.said.append(str(e)))
+    yield page
+    report = getattr(request.node, "report_call", None)
+    if (report and report.failed) or page.said:
+        page.screenshot(path=tmp_path / "page.png", full_page=True)
+        print(f"screenshot: {tmp_path / 'page.png'}")  # noqa: T201
+    page.goto("about:blank")  # its polls must not meet the flush
+    context.close()
+    assert not page.said, page.said
