@@ -57,7 +57,9 @@ class MailSupplierAdmin(admin.ModelAdmin):
         if request.method == "POST":
             return self.disconnect(request) if "disconnect" in request.POST else self.connect(request)
         supplier = supplier_of(request.user)
-        initial = {f: getattr(supplier, f) for f in ("host", "port", "security", "user", "from_address")} if supplier else {}
+        initial = (
+            {f: getattr(supplier, f) for f in ("host", "port", "security", "user", "from_address")} if supplier else {}
+        )
         return self.page(request, SupplierForm(initial=initial))
 
     def page(self, request: HttpRequest, form: SupplierForm, status: int = 200) -> HttpResponse:
@@ -86,7 +88,9 @@ class MailSupplierAdmin(admin.ModelAdmin):
                     form.add_error(name, said)
             messages.error(request, str(refused))
             return self.page(request, form, status=400 if isinstance(refused, BadInput) else refused.status)
-        messages.success(request, f"Connected: {supplier} accepted the sign-in. Mail goes out from {supplier.from_address}.")
+        messages.success(
+            request, f"Connected: {supplier} accepted the sign-in. Mail goes out from {supplier.from_address}."
+        )
         return redirect(reverse("admin:accounts_mailsupplier_changelist"))
 
     def disconnect(self, request: HttpRequest) -> HttpResponse:

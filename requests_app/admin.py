@@ -76,5 +76,6 @@ class AccessRequestAdmin(RowsAdmin):
 
     def said(self, operation: Operation, result: Any) -> str:
         if isinstance(result, Approval):
-            return f"The code {result.code} is issued. Its mail is {result.mail.state}."
+            mail = "was sent" if result.mail.state == "sent" else "is being sent"
+            return f"The code {result.code} is issued. Its mail {mail}."
         return "The request is closed."

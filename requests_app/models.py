@@ -69,9 +69,7 @@ class AccessRequest(models.Model):
         """What the page offers for this row; the operation itself decides again."""
         match operation:
             case "access_requests.approve":
-                return not self.has_valid_code or (
-                    self.mail_state == MailState.FAILED and self.status == Status.CLOSED
-                )
+                return not self.has_valid_code or (self.mail_state == MailState.FAILED and self.status == Status.CLOSED)
             case "access_requests.retry_mail":
                 return self.has_valid_code and self.mail_state == MailState.FAILED and self.status != Status.CLOSED
             case "access_requests.close":

@@ -149,5 +149,6 @@ def mail_state(request: AccessRequest) -> str:
 
 
 def approval(request: AccessRequest) -> Approval:
-    assert request.code and request.mail_job_id
+    assert request.code
+    assert request.mail_job_id
     return Approval(request.code.text, request.code.link, Mail(mail_state(request), request.mail_job_id))

@@ -3,7 +3,7 @@ from accounts.queries import verified_supplier
 from tasks.declare import Caller
 from tasks.errors import BadInput
 
-NO_SUPPLIER = "No mail can be sent yet: connect and verify a mail supplier first (Account, Mail supplier)."
+NO_SUPPLIER = "No mail can be sent yet: connect and verify a mail supplier first."
 
 
 def needed_supplier(by: Caller) -> MailSupplier:

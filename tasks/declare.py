@@ -21,7 +21,7 @@ class EventType:
     """`data` is the dataclass an event of this type carries; only a `public` type may leave the machine."""
 
     name: str
-    data: type
+    data: type[Any]
     summary: str
     public: bool = False
 
@@ -75,7 +75,7 @@ class TaskKind:
     """
 
     name: str
-    args: type
+    args: type[Any]
     handler: str
     queue: str
     attempts: int
@@ -99,8 +99,8 @@ PUBLIC = "public"
 class Operation:
     """A verb that a person, an agent or a handler may perform: one function, one transaction.
 
-    `permission` is a Django permission, or PUBLIC. `on` names the model whose rows it acts on ("requests.accessrequest");
-    such a model answers `allows(operation name)` for its rows, so that a face can tell what to offer.
+    `permission` is a Django permission, or PUBLIC. `on` names the model whose rows it acts on; such a model answers
+    `allows(operation name)` for its rows, so that a face can tell what to offer.
     """
 
     name: str

@@ -40,7 +40,7 @@ def inputs(run: Any) -> dict[str, tuple[Any, inspect.Parameter]]:
 
 def read_input(operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
     known = inputs(operation.run)
-    wrong: dict[str, str] = {name: "is not an input of this operation" for name in given.keys() - known.keys()}
+    wrong: dict[str, str] = dict.fromkeys(given.keys() - known.keys(), "is not an input of this operation")
     read = {}
     for name, (wanted, parameter) in known.items():
         if name in given:

@@ -107,11 +107,11 @@ def work() -> Callable[[], list[str]]:
 
 @pytest.fixture(scope="session")
 def worker_process(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory, live_server: Any
 ) -> Iterator[WorkerProcess]:
     """One whole worker for the session; it is stopped before its database is dropped."""
     with django_db_blocker.unblock():
-        worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log")
+        worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
     yield worker
     assert worker.stop() == 0, worker.log.read_text()
 

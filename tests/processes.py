@@ -51,14 +51,14 @@ def environment() -> dict[str, str]:
 class WorkerProcess:
     """`manage.py worker` in a session of its own."""
 
-    def __init__(self, log: Path, queues: str | None = None, settings: str = "tests.settings") -> None:
+    def __init__(self, log: Path, queues: str | None = None, settings: str = "tests.settings", **env: str) -> None:
         command = [sys.executable, "manage.py", "worker", *(["--queues", queues] if queues else [])]
         self.log = log
         with log.open("w") as out:
             self.process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**environment(), "DJANGO_SETTINGS_MODULE": settings},
+                env={**environment(), "DJANGO_SETTINGS_MODULE": settings, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -22,7 +22,7 @@ def record(event: EventType, data: Any, by: Caller, *, owner: Any, subject: str)
     """
     if registry.event_types().get(event.name) is not event:
         raise UnknownEvent(f"{event.name} is not in the catalog")
-    if not isinstance(data, event.data):
+    if type(data) is not event.data:
         raise TypeError(f"{event.name} carries {event.data.__name__}, not {type(data).__name__}")
     if not connection.in_atomic_block:
         raise RuntimeError("an event is recorded in the transaction of the change it tells of")

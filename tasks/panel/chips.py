@@ -35,7 +35,9 @@ def chip(task: Task | None, *, kept: str, reason: str) -> Chip | None:
         case State.COMPLETED:
             return Chip(words.done if words else "done", final=True, job_id=task.pk)
         case State.DISCARDED | State.CANCELLED:
-            return Chip(words.failed if words else "failed", final=True, reason=reason or task.last_error, job_id=task.pk)
+            return Chip(
+                words.failed if words else "failed", final=True, reason=reason or task.last_error, job_id=task.pk
+            )
         case state:
             put_off = state == State.RETRYABLE or (state == State.PENDING and task.claim > 0)
             return Chip(

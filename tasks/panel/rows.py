@@ -1,4 +1,4 @@
-"""The admin face of operations on rows: what a row allows as buttons, its state as chips, one poll for all of a page."""
+"""The admin face of operations on rows: what a row allows as buttons, its state as chips, one poll for a page."""
 
 import hashlib
 from typing import Any
@@ -77,7 +77,7 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if allowed(op, request.user) and row.allows(op.name)  # type: ignore[attr-defined]
         ]
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         response = super().changelist_view(request, extra_context)
         context = getattr(response, "context_data", None)
         if context and "cl" in context:
@@ -95,7 +95,9 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             act = render_to_string(self.act_template, context, request)
             mark = hashlib.sha256(without_token(live + act).encode()).hexdigest()[:12]
             if shown["live"]:  # what the poll asks for
-                act += format_html('<input type="hidden" class="live-row" name="row" value="{}:{}">', shown["row"].pk, mark)
+                act += format_html(
+                    '<input type="hidden" class="live-row" name="row" value="{}:{}">', shown["row"].pk, mark
+                )
             found.append({**context, "live_html": live, "act_html": act, "mark": mark})
         return found
 

@@ -99,7 +99,9 @@ def work(queue: str, group: uuid.UUID, slot: int, slots: Slots, pipes: dict[str,
 class Guard(Sentinel):
     """q2's sentinel over our processes."""
 
-    def __init__(self, sizes: dict[str, int], parent: int, stop: StopFlag, started: Flag, cluster_id: uuid.UUID) -> None:
+    def __init__(
+        self, sizes: dict[str, int], parent: int, stop: StopFlag, started: Flag, cluster_id: uuid.UUID
+    ) -> None:
         die_with(parent)  # SIGTERM and SIGCHLD stay blocked here: StopFlag.wait takes them
         super().__init__(stop, started, cluster_id, NoBroker(), start=False)
         self.queues = [queue for queue, size in sizes.items() for _ in range(size)]

@@ -10,7 +10,9 @@ def connect(name: str) -> psycopg.Connection[Any]:
     For what must live longer than a request or hear notifications. A dead peer is noticed within about ten seconds
     (libpq, "TCP keepalives"). Raises psycopg.OperationalError.
     """
-    params = {k: v for k, v in connection.get_connection_params().items() if k not in ("pool", "cursor_factory", "context")}
+    params = {
+        k: v for k, v in connection.get_connection_params().items() if k not in ("pool", "cursor_factory", "context")
+    }
     params |= {
         "autocommit": True,
         "prepare_threshold": 0,

@@ -27,7 +27,7 @@ def enqueue(kind: TaskKind, args: Any, *, key: str | None = None, delay: timedel
     """
     if registry.kinds().get(kind.name) is not kind:
         raise UnknownKind(f"{kind.name} is not in the catalog")
-    if not isinstance(args, kind.args):
+    if type(args) is not kind.args:
         raise TypeError(f"{kind.name} takes {kind.args.__name__}, not {type(args).__name__}")
     if (key is None) != (kind.unique is None):
         raise ValueError(f"{kind.name} takes {'a' if kind.unique else 'no'} key")

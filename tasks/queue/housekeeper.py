@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import time
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -63,7 +64,7 @@ def fail_overdue(held: Held) -> None:
         settled("fail", id=held.task_id, claim=held.claim, error=error, delay=backoff(kind, max(1, task.attempt)))
 
 
-def settled(name: str, **params: object) -> list[sql.Row]:
+def settled(name: str, **params: Any) -> list[sql.Row]:
     """Make the change; where a kind's settle fails, make it without, since nobody is left to try again."""
     try:
         return change(name, **params)
@@ -93,21 +94,21 @@ def bury_dead() -> None:
     dead = [id for id, pid, began, _ in rows if id is not None and not alive(pid, began)]
     if dead or rows[0][3]:
         rescue(dead)
-        sql.run("forget_workers", gone=dead)
+        sql.do("forget_workers", gone=dead)
 
 
 def renew(slots: Slots) -> None:
     """Prolong the leases of what is being worked on, unless the worker is frozen."""
     held = [h for h in slots.held() if not stopped(h.pid)]
     if held:
-        sql.run("renew", ids=[h.task_id for h in held], claims=[h.claim for h in held], lease=LEASE)
+        sql.do("renew", ids=[h.task_id for h in held], claims=[h.claim for h in held], lease=LEASE)
 
 
 def give_back(group: UUID) -> None:
     """At the end, when the group's workers are gone: nothing stays running, and no attempt is spent by the stop."""
     workers = list(Worker.objects.filter(group=group).values_list("pk", flat=True))
     change("release", workers=workers, except_for=0)
-    sql.run("forget_workers", gone=workers)
+    sql.do("forget_workers", gone=workers)
 
 
 def keep(group: UUID, slots: Slots, last: Flag) -> None:
@@ -120,7 +121,7 @@ def keep(group: UUID, slots: Slots, last: Flag) -> None:
         if renewing:
             renew(slots)
         if beating:
-            sql.run("heartbeat", group=group)
+            sql.do("heartbeat", group=group)
         time.sleep(TICK)
     give_back(group)
 

@@ -88,7 +88,9 @@ class Worker(models.Model):
     machine = models.CharField(max_length=200)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    started = models.PositiveBigIntegerField()  # the process's start as its machine tells it: with the pid, its identity there
+    started = (
+        models.PositiveBigIntegerField()
+    )  # the process's start as its machine tells it: with the pid, its identity there
     queue = models.CharField(max_length=40)
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())

@@ -3,11 +3,12 @@
 import logging
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.dispatch import receiver
 
 from tasks import registry
 from tasks.declare import Final
+from tasks.queue import wire
 from tasks.queue.models import Task
 from tasks.queue.signals import post_transition
 from tasks.queue.states import State
@@ -33,6 +34,7 @@ def settle(transitions: list[Transition], unsettled: bool, **kwargs: Any) -> Non
         kind = registry.kinds()[task.kind]
         assert kind.settle
         reason = "" if task.state == State.COMPLETED else task.last_error
+        assert task.finalized_at
         final = Final(task.pk, task.state, reason, task.finalized_at)
         try:
             with transaction.atomic():
@@ -46,5 +48,4 @@ def notify(transitions: list[Transition], **kwargs: Any) -> None:
     """Tell whoever waits. Postgres delivers at commit, and nothing on rollback (NOTIFY, "Notes")."""
     final = [t.task_id for t in transitions if t.final]
     if final:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, id::text) FROM unnest(%s::bigint[]) id", [FINAL_CHANNEL, final])
+        wire.do("notify_final", ids=final)

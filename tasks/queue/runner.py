@@ -17,7 +17,7 @@ from django.db import connection, reset_queries
 
 from tasks import registry
 from tasks.declare import TaskKind
-from tasks.queue import sql
+from tasks.queue import sql, wire
 from tasks.queue.context import current_task
 from tasks.queue.forever import NO_DATABASE
 from tasks.queue.outcomes import Discard, Snooze
@@ -29,7 +29,6 @@ from tasks.queue.transitions import change
 log = logging.getLogger("standmeet.tasks")
 LEASE = 60.0  # seconds; the housekeeper renews it every quarter of it
 UNKNOWN_KIND = timedelta(minutes=1)
-NEVER = 2**31 - 1
 
 
 class Stop(BaseException):
@@ -65,7 +64,7 @@ def backoff(kind: TaskKind, attempt: int) -> float:
 
 def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
     """Write down what the handler said. False where this claim no longer held the task."""
-    held = {"id": task.id, "claim": task.claim}
+    held: dict[str, Any] = {"id": task.id, "claim": task.claim}
     match outcome:
         case None:
             made = change("complete", **held)
@@ -112,7 +111,7 @@ class Runner:
                 self.until_it_works(self.session)
         except Stop:
             pass
-        self.until_it_works(lambda: sql.run("forget_workers", gone=[self.worker]), tries=3)
+        self.until_it_works(lambda: sql.do("forget_workers", gone=[self.worker]), tries=3)
 
     def stop(self, *_: Any) -> None:
         self.stopping = True
@@ -155,8 +154,7 @@ class Runner:
     def connect(self) -> None:
         """Enrol, or after a lost connection give back what was claimed without our hearing of it."""
         connection.ensure_connection()
-        # Only what asks for it is prepared (sql.run); Django's own statements differ in their text each time.
-        connection.connection.prepare_threshold = NEVER
+        wire.use()
         if self.worker is None:
             pid = os.getpid()
             [(self.worker,)] = sql.run(
@@ -214,7 +212,7 @@ class Runner:
 
 
 def conclude_unsettled(task: Claimed, kind: TaskKind | None, error: SettleFailed) -> bool:
-    """The end could not be written to the row of business: another attempt may do it; after the last, it is left out."""
+    """The row of business could not be told: another attempt may do it; after the last one it is left out."""
     try:
         return conclude(task, kind, error)
     except SettleFailed:

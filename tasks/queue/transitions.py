@@ -1,9 +1,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from tasks.queue import sql
+from tasks.queue import wire as hot
 from tasks.queue.models import Task
 from tasks.queue.signals import post_transition
 from tasks.queue.states import COMBINED, TERMINAL, TRANSITIONS, State
@@ -29,12 +30,15 @@ def change(name: str, *, unsettled: bool = False, **params: Any) -> list[sql.Row
     changed. `unsettled` leaves out the kinds' `settle`, for a task whose settle keeps failing.
     house.md, "A task changes state in one place".
     """
-    with transaction.atomic():
-        rows = sql.run(name, **params)
+    wire = None if connection.in_atomic_block else hot.current()
+    with transaction.atomic(), connection.wrap_database_errors:
+        rows = wire.begin(name, params) if wire else sql.run(name, **params)
         if rows:
             transitions = [Transition(*row[:4]) for row in rows]
             assert all(lawful(name, t) for t in transitions), f"{name} made {transitions}"
             post_transition.send(sender=Task, transitions=transitions, unsettled=unsettled)
+        if wire:
+            wire.commit()
     return rows
 
 

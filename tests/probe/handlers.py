@@ -1,12 +1,18 @@
 """Handlers of the tests' kinds. What each is to do stands in its arguments."""
 
+import ast
+import contextlib
 import os
 import signal
 import time
 from datetime import timedelta
 from pathlib import Path
 
+from django.db import OperationalError, connection, transaction
+from django.utils.module_loading import import_string
+
 from tasks.declare import Final, Happened
+from tasks.queue.completion import wait
 from tasks.queue.outcomes import Discard, Snooze
 from tests.probe.kinds import Probe
 from tests.probe.models import Effect, Settled
@@ -40,11 +46,44 @@ def act(probe: Probe) -> None:
             pow(3, 10**9)
         case "exit":
             raise SystemExit(3)
+        case "until mine":  # somebody makes the file of this process
+            while not Path(f"{probe.text}.{os.getpid()}").exists():
+                time.sleep(0.01)
+        case "say":  # a Python literal: any character
+            raise RuntimeError(ast.literal_eval(probe.text))
+        case "raise":
+            raise import_string(probe.text)
+        case "look":
+            raise Discard(f"in a transaction: {connection.in_atomic_block}")
+        case "wait":
+            wait([1], 1)
+        case "leave atomic":
+            transaction.atomic().__enter__()
+        case "leave begun":
+            connection.cursor().execute("BEGIN")
+        case "cut":  # this worker loses its database session
+            cut()
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def cut() -> None:
+    with contextlib.suppress(OperationalError):
+        connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
 def ended(probe: Probe, final: Final) -> None:
-    if probe.text == "cannot settle":
-        raise RuntimeError("no such row")
+    match probe.text.split(maxsplit=1):
+        case ["cannot", "settle"]:
+            raise RuntimeError("no such row")
+        case ["cannot", "settle in SQL"]:
+            Settled.objects.create(name=None)
+        case ["cut", path] if not Path(path).exists():
+            Path(path).touch()
+            connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")
     Settled.objects.update_or_create(name=probe.name, defaults={"state": final.state, "reason": final.reason})
 
 

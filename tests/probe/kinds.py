@@ -39,6 +39,9 @@ LIMITED = kind("probe.limited", limit=SECOND, attempts=2)
 ONCE = kind("probe.once", unique="once")
 WHILE_PENDING = kind("probe.while_pending", unique="while_pending")
 SETTLED = kind("probe.settled", settle="tests.probe.handlers.ended")
+SETTLED_ONE = kind("probe.settled_one", settle="tests.probe.handlers.ended", attempts=1)
+SETTLED_LIMITED = kind("probe.settled_limited", settle="tests.probe.handlers.ended", attempts=1, limit=SECOND)
+BY_HAND = kind("probe.by_hand", queue="webhook")  # its queue has no workers: the test moves the row itself
 HEARS = kind("probe.hears", "tests.probe.handlers.hear", args=Happened)
 
 

@@ -21,7 +21,9 @@ class Command(BaseCommand):
         sizes = settings.QUEUES if queues is None else self.parse(queues)
         if not any(sizes.values()):
             raise CommandError("Every queue has size 0: there is nothing to work on.")
-        logging.getLogger("standmeet.tasks").info("working on %s", ", ".join(f"{q}: {n}" for q, n in sizes.items() if n))
+        logging.getLogger("standmeet.tasks").info(
+            "working on %s", ", ".join(f"{q}: {n}" for q, n in sizes.items() if n)
+        )
         sys.exit(WorkerGroup(sizes).run())
 
     def parse(self, text: str) -> dict[str, int]:

@@ -2,28 +2,35 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, LiteralString
 
 import psycopg
 from django.db import connection
-from psycopg.abc import Query
 
 Row = tuple[Any, ...]
 
 
 @cache
-def statement(name: str) -> Query:
-    return cast(Query, Path(__file__).with_name(f"{name}.sql").read_text())
+def statement(name: str) -> LiteralString:
+    text: LiteralString = Path(__file__).with_name(f"{name}.sql").read_text()
+    return text
+
+
+def start(name: str, params: dict[str, Any]) -> psycopg.Cursor[Any]:
+    """psycopg's cursor binds parameters on the server; Django's own would merge them into the text."""
+    connection.ensure_connection()
+    cursor = psycopg.Cursor(connection.connection)
+    cursor.execute(statement(name), params)
+    return cursor
 
 
 def run(name: str, **params: Any) -> list[Row]:
-    """Run the statement `name` on Django's connection of this thread, in its transaction if there is one.
-
-    Django's own cursor merges parameters into the text, so that nothing could be prepared; psycopg's binds them on
-    the server and prepares where the connection allows it (workers do).
-    """
-    connection.ensure_connection()
+    """Run the statement `name` on Django's connection of this thread, in its transaction if there is one; its rows."""
     with connection.wrap_database_errors:
-        cursor = psycopg.Cursor(connection.connection)
-        cursor.execute(statement(name), params, prepare=True)
-        return cursor.fetchall() if cursor.description else []
+        return start(name, params).fetchall()
+
+
+def do(name: str, **params: Any) -> None:
+    """The same for a statement whose rows, if any, are of no interest."""
+    with connection.wrap_database_errors:
+        start(name, params)
