@@ -14,6 +14,13 @@ events: list[EventType] = [
 operations: list[Operation] = [
     Operation("codes.redeem", do.redeem, "Come in with an access code", PUBLIC, frozenset({"public"})),
     Operation(
+        "account.describe",
+        do.describe,
+        "Set the name and the short introduction on your public page",
+        "accounts.change_owner",
+        frozenset({"admin", "mcp"}),
+    ),
+    Operation(
         "codes.revoke",
         do.revoke_code,
         "Revoke an access code; whoever came in with it is out",

@@ -21,14 +21,10 @@ class CodeQuerySet(models.QuerySet["AccessCode"]):
 
     def issue(self, *, owner_id: int, email: str, at: datetime) -> "AccessCode":
         text = "inv-" + "".join(secrets.choice(ALPHABET) for _ in range(6))
-        return self.create(
-            owner_id=owner_id,
-            email=email,
-            hash=vault.hashes("access code", text)[0],
-            text_encrypted=vault.encrypt(text),
-            issued_at=at,
-            expires_at=at + VALID,
-        )
+        code = self.model(owner_id=owner_id, email=email, issued_at=at, expires_at=at + VALID)
+        code.keep_text(text)
+        code.save()
+        return code
 
 
 class AccessCode(models.Model):
@@ -55,6 +51,9 @@ class AccessCode(models.Model):
     @property
     def text(self) -> str:
         return vault.decrypt(self.text_encrypted)
+
+    def keep_text(self, text: str) -> None:
+        self.hash, self.text_encrypted = vault.hashes("access code", text)[0], vault.encrypt(text)
 
     @property
     def link(self) -> str:

@@ -7,7 +7,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 
 from accounts import events
-from accounts.models import AccessCode, Attempt, CodeMember, MailSupplier, OutgoingMail
+from accounts.models import AccessCode, Attempt, CodeMember, MailSupplier, OutgoingMail, Owner
 from accounts.states import SupplierState
 from tasks.declare import Caller
 from tasks.errors import BadInput, NotFound
@@ -102,6 +102,34 @@ def mark_supplier_broken(by: Caller, *, supplier: MailSupplier, reason: str) -> 
     now.become(SupplierState.BROKEN, by.at, reason)
     broken = events.SupplierBroken(now.pk, now.host, reason)
     record(events.SUPPLIER_BROKEN, broken, by, owner=now.owner, subject=f"supplier/{now.pk}")
+
+
+@transaction.atomic(durable=True)
+def rotate_secrets() -> tuple[int, int]:
+    """Read with either secret and write with the present one; how many suppliers and codes that were."""
+    suppliers = MailSupplier.objects.select_for_update().exclude(password_encrypted="")
+    for supplier in suppliers:
+        supplier.password = supplier.password
+        supplier.save(update_fields=["password_encrypted"])
+    codes = AccessCode.objects.select_for_update()
+    for code in codes:
+        code.keep_text(code.text)
+        code.save(update_fields=["hash", "text_encrypted"])
+    return len(suppliers), len(codes)
+
+
+@transaction.atomic(durable=True)
+def describe(by: Caller, *, full_name: str, introduction: str = "") -> Owner:
+    """Set the name and the short introduction on the public page."""
+    owner: Owner = by.user
+    owner.full_name, owner.introduction = full_name.strip(), introduction.strip()
+    try:
+        owner.clean_fields(exclude={field.name for field in owner._meta.fields} - {"full_name", "introduction"})
+    except ValidationError as error:
+        fields = {field: " ".join(said) for field, said in error.message_dict.items()}
+        raise BadInput(" ".join(fields.values()), fields) from None
+    owner.save(update_fields=["full_name", "introduction"])
+    return owner
 
 
 @transaction.atomic(durable=True)

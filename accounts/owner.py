@@ -2,7 +2,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator
 from django.db import models
 from django.db.models.functions import Lower
 
@@ -32,7 +32,7 @@ class Owner(AbstractBaseUser, PermissionsMixin):
 
     email = models.EmailField("e-mail", unique=True, validators=[ProhibitNullCharactersValidator()])
     full_name = models.CharField(max_length=200, blank=True)
-    introduction = models.TextField(blank=True, max_length=2000, help_text="Shown on your public page.")
+    introduction = models.TextField(blank=True, max_length=2000, validators=[MaxLengthValidator(2000)])
     time_zone = models.CharField(max_length=64, default="UTC")
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)

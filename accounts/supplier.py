@@ -33,6 +33,7 @@ class MailSupplier(models.Model):
     objects = SupplierQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = "mail supplier"
         constraints = [
             models.CheckConstraint(
                 name="supplier_verified_at_known",
