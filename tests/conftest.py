@@ -125,6 +125,21 @@ def worker(transactional_db: None, worker_process: WorkerProcess) -> Iterator[Wo
     until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
 
 
+@pytest.fixture
+def start_worker(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
+    """Workers of the test's own; whatever of them is left at its end is ended."""
+    started: list[WorkerProcess] = []
+
+    def start(queues: str, **env: str) -> WorkerProcess:
+        started.append(WorkerProcess(tmp_path / f"worker{len(started)}.log", queues, **env))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        if worker.process.poll() is None:
+            worker.kill()
+
+
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"))), None
 )
