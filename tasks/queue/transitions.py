@@ -1,13 +1,20 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from tasks.queue import sql
 from tasks.queue import wire as hot
 from tasks.queue.models import Task
 from tasks.queue.signals import post_transition
-from tasks.queue.states import COMBINED, TERMINAL, TRANSITIONS, State
+from tasks.queue.states import COMBINED, TERMINAL, TRANSITIONS
+
+LAWFUL: dict[str, set[tuple[str, str]]] = {
+    name: {
+        (str(before), str(after)) for part in parts for before in TRANSITIONS[part][0] for after in TRANSITIONS[part][1]
+    }
+    for name, parts in {**{name: (name,) for name in TRANSITIONS}, **COMBINED}.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +37,20 @@ def change(name: str, *, unsettled: bool = False, **params: Any) -> list[sql.Row
     changed. `unsettled` leaves out the kinds' `settle`, for a task whose settle keeps failing.
     house.md, "A task changes state in one place".
     """
-    wire = None if connection.in_atomic_block else hot.current()
-    with transaction.atomic(), connection.wrap_database_errors:
-        rows = wire.begin(name, params) if wire else sql.run(name, **params)
-        if rows:
-            transitions = [Transition(*row[:4]) for row in rows]
-            assert all(lawful(name, t) for t in transitions), f"{name} made {transitions}"
-            post_transition.send(sender=Task, transitions=transitions, unsettled=unsettled)
+    db = connections[DEFAULT_DB_ALIAS]
+    wire = None if db.in_atomic_block else hot.current(db)
+    with transaction.atomic(), db.wrap_database_errors:
         if wire:
-            wire.commit()
+            with wire.transaction(name, params) as rows:
+                announce(name, rows, unsettled)
+        else:
+            rows = sql.run(name, **params)
+            announce(name, rows, unsettled)
     return rows
 
 
-def lawful(name: str, made: Transition) -> bool:
-    """Whether TRANSITIONS allows what the statement did."""
-    return any(
-        State(made.before) in sources and State(made.after) in targets
-        for sources, targets in (TRANSITIONS[part] for part in COMBINED.get(name, (name,)))
-    )
+def announce(name: str, rows: list[sql.Row], unsettled: bool) -> None:
+    if rows:
+        transitions = [Transition(*row[:4]) for row in rows]
+        assert all((t.before, t.after) in LAWFUL[name] for t in transitions), f"{name} made {transitions}"
+        post_transition.send(sender=Task, transitions=transitions, unsettled=unsettled)

@@ -5,17 +5,23 @@ which finds the transaction begun, and committed, by the time it would do so: re
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import psycopg
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import pq
 
 from tasks.queue import sql
 from tasks.queue.sql import Row, statement
 
 INTEGERS = {20, 21, 23}  # int8, int2, int4 (pg_type.dat)
+Prepared = tuple[bytes, list[bytes | None]]
+BEGIN: Prepared = (b"wire_begin", [])
+COMMIT: Prepared = (b"wire_commit", [])
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
@@ -40,55 +46,54 @@ class Wire:
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw, self.pg = raw, raw.pgconn
         self.prepared: set[str] = set()
-        self.deferred: list[tuple[str, dict[str, Any]]] = []
-        self.open = False
+        for (name, _), command in ((BEGIN, b"BEGIN"), (COMMIT, b"COMMIT")):
+            self.checked(self.pg.prepare(name, command))
+        self.deferred: list[tuple[str, dict[str, Any]]] | None = None  # a list while a transaction is open
 
-    def prepare(self, name: str) -> None:
+    def prepared_with(self, name: str, params: dict[str, Any]) -> Prepared:
+        """The statement, prepared in this session, with its parameters as they are sent."""
+        prepared = f"wire_{name}".encode()
         if name not in self.prepared:
-            checked(self.pg.prepare(f"wire_{name}".encode(), numbered(name)[0]))
+            self.checked(self.pg.prepare(prepared, numbered(name)[0]))
             self.prepared.add(name)
+        return prepared, [encode(params[parameter]) for parameter in numbered(name)[1]]
 
-    def send(self, name: str, params: dict[str, Any]) -> None:
-        values = [encode(params[parameter]) for parameter in numbered(name)[1]]
-        self.pg.send_query_prepared(f"wire_{name}".encode(), values)
+    @contextmanager
+    def transaction(self, name: str, params: dict[str, Any]) -> Iterator[list[Row]]:
+        """Begin with this statement, give its rows, and commit with what was deferred meanwhile."""
+        rows = self.begin(name, params)
+        self.deferred = []
+        try:
+            yield rows
+            deferred = self.deferred
+        finally:
+            self.deferred = None
+        self.commit(deferred)
 
     def begin(self, name: str, params: dict[str, Any]) -> list[Row]:
-        """Begin a transaction with this statement; its rows: whole numbers, and anything else as text."""
-        self.prepare(name)
-        self.prepare("notify_final")
-        self.deferred.clear()
-        self.pg.enter_pipeline_mode()
-        try:
-            self.pg.send_query_params(b"BEGIN", None)
-            self.send(name, params)
-            self.pg.pipeline_sync()
-            _, result = self.results(2)
-        finally:
-            self.leave()
-        self.open = True
+        """The statement's rows: whole numbers, and anything else as text."""
+        _, result = self.together([BEGIN, self.prepared_with(name, params)])
         whole = [result.ftype(column) in INTEGERS for column in range(result.nfields)]
         return [
             tuple(decode(result.get_value(row, column), whole[column]) for column in range(result.nfields))
             for row in range(result.ntuples)
         ]
 
-    def defer(self, name: str, params: dict[str, Any]) -> None:
-        """To be sent with the commit."""
-        self.prepare(name)
-        self.deferred.append((name, params))
+    def commit(self, deferred: list[tuple[str, dict[str, Any]]]) -> None:
+        """Raises what any of it raised, with nothing committed."""
+        self.together([*(self.prepared_with(name, params) for name, params in deferred), COMMIT])
 
-    def commit(self) -> None:
-        """Send what was deferred and COMMIT; raises what any of it raised, with nothing committed."""
-        self.open = False
+    def together(self, sent: list[Prepared]) -> list[pq.abc.PGresult]:
+        """Send these in one go; their results."""
         self.pg.enter_pipeline_mode()
         try:
-            for name, params in self.deferred:
-                self.send(name, params)
-            self.pg.send_query_params(b"COMMIT", None)
+            for name, values in sent:
+                self.pg.send_query_prepared(name, values)
             self.pg.pipeline_sync()
-            self.results(len(self.deferred) + 1)
+            return self.results(len(sent))
         finally:
-            self.leave()
+            if self.pg.status == pq.ConnStatus.OK:
+                self.pg.exit_pipeline_mode()
 
     def results(self, count: int) -> list[pq.abc.PGresult]:
         """The results of what was sent, up to the sync; raises the first error among them."""
@@ -104,13 +109,16 @@ class Wire:
                 break
             found.append(result)
         for result in found:
-            checked(result)
+            self.checked(result)
         assert len(found) == count
         return found
 
-    def leave(self) -> None:
-        if self.pg.status == pq.ConnStatus.OK:
-            self.pg.exit_pipeline_mode()
+    def checked(self, result: pq.abc.PGresult) -> pq.abc.PGresult:
+        if self.pg.status != pq.ConnStatus.OK:
+            raise psycopg.OperationalError(f"the connection was lost: {self.pg.get_error_message()}")
+        if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+            raise psycopg.errors.error_from_result(result)
+        return result
 
 
 _wire: Wire | None = None
@@ -122,16 +130,15 @@ def use() -> None:
     _wire = Wire(connection.connection)
 
 
-def current() -> Wire | None:
+def current(db: BaseDatabaseWrapper) -> Wire | None:
     """The wire, where Django's connection is still the one it was made for."""
-    return _wire if _wire and _wire.raw is connection.connection else None
+    return _wire if _wire and _wire.raw is db.connection else None
 
 
 def do(name: str, **params: Any) -> None:
     """Run a statement whose rows are of no interest: with the commit in a transaction of the wire, else at once."""
-    wire = current()
-    if wire and wire.open:
-        wire.defer(name, params)
+    if _wire and _wire.deferred is not None:
+        _wire.deferred.append((name, params))
     else:
         sql.do(name, **params)
 
@@ -140,9 +147,3 @@ def decode(value: bytes | None, whole: bool) -> int | str | None:
     if value is None:
         return None
     return int(value) if whole else value.decode()
-
-
-def checked(result: pq.abc.PGresult) -> pq.abc.PGresult:
-    if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
-        raise psycopg.errors.error_from_result(result)
-    return result
