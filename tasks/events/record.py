@@ -26,9 +26,7 @@ def record(event: EventType, data: Any, by: Caller, *, owner: Any, subject: str)
         raise TypeError(f"{event.name} carries {event.data.__name__}, not {type(data).__name__}")
     if not connection.in_atomic_block:
         raise RuntimeError("an event is recorded in the transaction of the change it tells of")
-    written = Event.objects.create(
-        type=event.name, owner=owner, subject=subject, occurred_at=by.at, data={**asdict(data), "via": by.via}
-    )
+    written = Event.objects.create(type=event.name, owner=owner, subject=subject, occurred_at=by.at, data=asdict(data))
     for kind in registry.subscribers(event.name):
         key = f"{written.pk}" if kind.unique else None
         task_id = enqueue(kind, Happened(str(written.pk)), key=key)

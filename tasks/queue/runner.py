@@ -139,9 +139,11 @@ class Runner:
     def session(self) -> None:
         task = self.claim()
         while True:
-            while task:
+            while task and not self.stopping:
                 task = self.work(task)
             if self.stopping:
+                if task:  # claimed together with the end of the last one
+                    change("release", workers=[self.worker], except_for=0)
                 return
             self.idle = True
             rung = os.read(self.bell, 1)
