@@ -117,7 +117,7 @@ class Guard(Sentinel):
 
     def spawn_worker(self) -> None:
         slot = self.free_slot()
-        self.slots.clear(slot)
+        self.slots.vacate(slot)
         process = self.spawn_process(
             child, self.pid, work, self.queues[slot], self.cluster_id, slot, self.slots, self.pipes
         )

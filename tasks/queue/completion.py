@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from tasks.queue.context import current_task
@@ -90,9 +91,7 @@ def wait(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
     itself). The thread's database connection is given back first: waiting holds none. contract.md, section 1.
     """
     ids = checked(job_ids)
-    if connection.in_atomic_block:
-        raise RuntimeError("wait() belongs after the transaction that enqueued")
-    connection.close()
+    release_connection()
     woken = threading.Event()
     call = Call(ids, seconds, woken.set)
     if not waits().admit():
@@ -108,6 +107,7 @@ def wait(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
 async def wait_async(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
     """`wait` for a coroutine: it holds neither a thread nor a connection. Same promise, limits and errors."""
     ids = checked(job_ids)
+    await sync_to_async(release_connection)()
     woken = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -124,6 +124,12 @@ async def wait_async(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
     finally:
         waits().leave()
     return answer(call)
+
+
+def release_connection() -> None:
+    if connection.in_atomic_block:
+        raise RuntimeError("a wait belongs after the transaction that enqueued")
+    connection.close()
 
 
 def checked(job_ids: Iterable[int]) -> tuple[int, ...]:

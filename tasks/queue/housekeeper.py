@@ -1,5 +1,6 @@
 """The process that keeps time for a worker group: limits, leases, heartbeats, and the tasks of workers that died."""
 
+import contextlib
 import logging
 import os
 import signal
@@ -40,28 +41,32 @@ class Every:
 
 
 def kill_overdue(slots: Slots) -> None:
-    """End workers whose task ran over its limit, and count that as a failed attempt."""
+    """End workers whose task ran over its limit, and count that as a failed attempt.
+
+    The process is frozen, then the row is written, then the process is killed: were it killed first, another group's
+    housekeeper could find it dead and say so before the reason is written.
+    """
     for held in slots.held():
         if time.monotonic() < held.deadline:
             continue
         log.error("task %s ran over its limit: killing worker process %s", held.task_id, held.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(held.pid, signal.SIGSTOP)
         try:
-            os.kill(held.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        slots.clear(held.slot)
-        end = time.monotonic() + 5
-        while alive(held.pid, 0) and time.monotonic() < end:
-            time.sleep(0.005)
-        fail_overdue(held)
+            fail_overdue(held)
+        finally:
+            slots.clear(held.slot)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(held.pid, signal.SIGKILL)
 
 
 def fail_overdue(held: Held) -> None:
     task = Task.objects.filter(pk=held.task_id).first()
     kind = registry.kinds().get(task.kind) if task else None
     if task and kind:
+        delay = backoff(kind, task.attempt, task.max_attempts)
         error = f"It ran longer than its limit of {kind.limit.total_seconds():g} s and was stopped."
-        settled("fail", id=held.task_id, claim=held.claim, error=error, delay=backoff(kind, max(1, task.attempt)))
+        settled("fail", id=held.task_id, claim=held.claim, error=error, delay=delay)
 
 
 def settled(name: str, **params: Any) -> list[sql.Row]:
@@ -94,7 +99,17 @@ def bury_dead() -> None:
     dead = [id for id, pid, began, _ in rows if id is not None and not alive(pid, began)]
     if dead or rows[0][3]:
         rescue(dead)
-        sql.do("forget_workers", gone=dead)
+        sql.do("forget_workers", gone=dead, machine=machine())
+
+
+def beat(group: UUID, slots: Slots) -> None:
+    """Say that the group is alive. A worker whose row is gone (other machines forgot us, who slept) makes room."""
+    enrolled = slots.enrolled()
+    known = {id for (id,) in sql.run("heartbeat", group=group)}
+    for worker in enrolled.keys() - known:
+        log.warning("worker process %s is not known any more: another takes its place", enrolled[worker])
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(enrolled[worker], signal.SIGTERM)
 
 
 def renew(slots: Slots) -> None:
@@ -108,7 +123,7 @@ def give_back(group: UUID) -> None:
     """At the end, when the group's workers are gone: nothing stays running, and no attempt is spent by the stop."""
     workers = list(Worker.objects.filter(group=group).values_list("pk", flat=True))
     change("release", workers=workers, except_for=0)
-    sql.do("forget_workers", gone=workers)
+    sql.do("forget_workers", gone=workers, machine=machine())
 
 
 def keep(group: UUID, slots: Slots, last: Flag) -> None:
@@ -121,7 +136,7 @@ def keep(group: UUID, slots: Slots, last: Flag) -> None:
         if renewing:
             renew(slots)
         if beating:
-            sql.do("heartbeat", group=group)
+            beat(group, slots)
         time.sleep(TICK)
     give_back(group)
 

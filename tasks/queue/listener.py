@@ -19,6 +19,7 @@ from tasks.queue.sql import statement
 from tasks.queue.states import TERMINAL, State
 
 log = logging.getLogger("standmeet.tasks")
+ANY = -1
 SAFETY_POLL = 1.0  # seconds between looks at every row that is waited for
 
 
@@ -86,19 +87,21 @@ class Listener(threading.Thread):
                 self.calls.pop(call, None)
 
     def poke(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it is full of reasons to wake up already
+        with contextlib.suppress(OSError):  # full of reasons to wake up already, or closed
             self.waker.send(b".")
 
     def close(self) -> None:
         self.closing = True
         self.poke()
         self.join(10)
+        self.waker.close()
+        self.awake.close()
 
     def run(self) -> None:
         while not self.closing:
             try:
                 with connect("listener") as conn:
-                    conn.add_notify_handler(lambda note: self.told.add(int(note.payload)))
+                    conn.add_notify_handler(lambda note: self.tell(note.payload))
                     self.check(conn, self.everyone())  # before LISTEN, in case that is not to be had
                     conn.execute(f"LISTEN {FINAL_CHANNEL}")
                     self.connected = True
@@ -138,7 +141,11 @@ class Listener(threading.Thread):
         if conn.pgconn.status != psycopg.pq.ConnStatus.OK:
             raise psycopg.OperationalError("the connection was lost")
         while note := conn.pgconn.notifies():
-            self.told.add(int(note.extra))
+            self.tell(note.extra.decode())
+
+    def tell(self, payload: str) -> None:
+        """A notification came. One that names no task may concern any."""
+        self.told.add(int(payload) if payload.isascii() and payload.isdigit() else ANY)
 
     def everyone(self) -> list[Call]:
         with self.lock:
@@ -150,7 +157,8 @@ class Listener(threading.Thread):
         with self.lock:
             fresh, self.fresh = self.fresh, []
             told, self.told = self.told, set()
-            return list(dict.fromkeys([*fresh, *(call for call in self.calls if told.intersection(call.ids))]))
+            concerned = (call for call in self.calls if ANY in told or told.intersection(call.ids))
+            return list(dict.fromkeys([*fresh, *concerned]))
 
     def check(self, conn: psycopg.Connection[Any], calls: list[Call]) -> None:
         """Read the rows and wake whoever can be answered. The payload decided nothing: the row does."""

@@ -49,7 +49,7 @@ class Task(models.Model):
             models.CheckConstraint(
                 name="task_key_has_scope",
                 condition=Q(key__isnull=True, key_scope__isnull=True)
-                | Q(key__isnull=False, key_scope__in=["once", "while_pending"]),
+                | Q(key__isnull=False, key_scope__isnull=False, key_scope__in=["once", "while_pending"]),
             ),
             models.UniqueConstraint("kind", "key", name="task_once", condition=Q(key_scope="once")),
             # A task that was claimed before and waits again (snoozed, given back) is outside of the index: it may

@@ -7,13 +7,15 @@ import random
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, reset_queries
+from django.db import DEFAULT_DB_ALIAS, connection, connections, reset_queries
+from psycopg.pq import TransactionStatus
 
 from tasks import registry
 from tasks.declare import TaskKind
@@ -41,25 +43,49 @@ class Claimed:
     kind: str
     claim: int
     attempt: int
+    max_attempts: int
     args: dict[str, Any]
 
     @classmethod
     def of(cls, row: sql.Row) -> "Claimed":
-        id, kind, _, _, claim, attempt, args = row
-        return cls(id, kind, claim, attempt, json.loads(args) if isinstance(args, str) else args)
+        id, kind, _, _, claim, attempt, max_attempts, args = row
+        return cls(id, kind, claim, attempt, max_attempts, json.loads(args) if isinstance(args, str) else args)
 
 
 def message(error: BaseException) -> str:
     """What an exception says, as Postgres can store it."""
-    said = str(error)
+    try:
+        said = str(error)
+    except Exception:  # it cannot even say what it is
+        said = ""
     if not said or isinstance(error, KeyError):
         said = f"{type(error).__name__}: {said}".removesuffix(": ")
     return said.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def backoff(kind: TaskKind, attempt: int) -> float:
-    """Seconds until the next attempt, with 10 % of jitter either way."""
-    return kind.backoff.delay(attempt) * random.uniform(0.9, 1.1)
+def trace(error: BaseException) -> str:
+    return "".join(traceback.format_tb(error.__traceback__)).rstrip()
+
+
+def backoff(kind: TaskKind, attempt: int, max_attempts: int) -> float:
+    """Seconds until the next attempt, with 10 % of jitter either way. It begins anew with the owner's retry."""
+    before = max_attempts - kind.attempts  # attempts before the retry
+    return kind.backoff.delay(max(1, attempt - max(0, before))) * random.uniform(0.9, 1.1)
+
+
+def is_clean() -> bool:
+    """Whether a handler left the connection outside of any transaction."""
+    raw = connection.connection
+    if connection.in_atomic_block:
+        return False
+    return raw is None or (raw.autocommit and raw.info.transaction_status == TransactionStatus.IDLE)
+
+
+def drop_connection() -> None:
+    """Close it whatever state it is in, Django's own idea of a transaction included."""
+    if connection.connection is not None:
+        connection.connection.close()
+    del connections[DEFAULT_DB_ALIAS]
 
 
 def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
@@ -73,7 +99,8 @@ def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None
         case Discard():
             made = change("discard", **held, error=message(outcome))
         case _:
-            made = change("fail", **held, error=message(outcome), delay=backoff(kind, task.attempt) if kind else 60)
+            delay = backoff(kind, task.attempt, task.max_attempts) if kind else UNKNOWN_KIND.total_seconds()
+            made = change("fail", **held, error=message(outcome), delay=delay)
     return bool(made)
 
 
@@ -86,8 +113,9 @@ def execute(task: Claimed, kind: TaskKind | None) -> BaseException | None:
         registry.resolve(kind.handler)(kind.args(**task.args))
     except (Snooze, Discard) as outcome:
         return outcome
-    except (Exception, SystemExit) as error:
-        log.warning("task %s (%s), attempt %s: %s", task.id, task.kind, task.attempt, error, exc_info=True)
+    except BaseException as error:  # whatever it is (SystemExit, CancelledError), it is the handler's and not ours
+        said = message(error)
+        log.warning("task %s (%s), attempt %s: %s\n%s", task.id, task.kind, task.attempt, said, trace(error))
         return error
     finally:
         current_task.reset(token)
@@ -111,11 +139,12 @@ class Runner:
                 self.until_it_works(self.session)
         except Stop:
             pass
-        self.until_it_works(lambda: sql.do("forget_workers", gone=[self.worker]), tries=3)
+        self.until_it_works(lambda: sql.do("forget_workers", gone=[self.worker], machine=machine()), tries=3)
 
     def stop(self, *_: Any) -> None:
         self.stopping = True
         if self.idle:
+            self.idle = False  # a second signal finds us leaving
             raise Stop
 
     def until_it_works(self, do: Callable[[], Any], tries: int = 0) -> Any:
@@ -146,7 +175,7 @@ class Runner:
                     change("release", workers=[self.worker], except_for=0)
                 return
             self.idle = True
-            rung = os.read(self.bell, 1)
+            rung = b"" if self.stopping else os.read(self.bell, 1)  # it may have been told just before it was idle
             self.idle = False
             if not rung:  # nobody holds the other end: the group is gone
                 self.stopping = True
@@ -168,6 +197,8 @@ class Runner:
                 started=started(pid),
                 queue=self.queue,
             )
+            assert self.worker is not None
+            self.slots.enroll(self.slot, pid, self.worker)
         else:
             change("release", workers=[self.worker], except_for=self.holding)
 
@@ -181,10 +212,10 @@ class Runner:
         """Run one task to its end and return the next."""
         kind = registry.kinds().get(task.kind)
         self.holding = task.id
-        self.slots.hold(self.slot, os.getpid(), task.id, task.claim, kind.limit.total_seconds() if kind else 30)
+        self.slots.hold(self.slot, task.id, task.claim, kind.limit.total_seconds() if kind else 30)
         outcome = execute(task, kind)
-        if connection.in_atomic_block or connection.connection is None or not connection.connection.autocommit:
-            connection.close()  # a handler left it in a transaction, or lost it
+        if not is_clean():
+            drop_connection()
         following: Claimed | None = None
         if outcome is None and kind and not kind.settle and not self.stopping:
             held, following = self.until_it_works(lambda: self.complete_and_claim(task))

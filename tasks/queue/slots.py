@@ -8,9 +8,10 @@ import struct
 import time
 from dataclasses import dataclass
 
-HELD = struct.Struct("qqq")  # pid, task, claim
-TIME = struct.Struct("d")
-SIZE = TIME.size + HELD.size
+TIME = struct.Struct("d")  # when the task in hand must be done; 0: none is
+HELD = struct.Struct("qq")  # task, claim
+WHO = struct.Struct("qq")  # pid, and the id of the worker's row; 0: not enrolled yet
+SIZE = TIME.size + HELD.size + WHO.size
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,25 @@ class Slots:
         self.workers = workers
         self.memory = mmap.mmap(-1, workers * SIZE + 2 * TIME.size)
 
-    def hold(self, slot: int, pid: int, task_id: int, claim: int, limit: float) -> None:
-        HELD.pack_into(self.memory, slot * SIZE + TIME.size, pid, task_id, claim)
+    def vacate(self, slot: int) -> None:
+        """Nobody works here."""
+        self.clear(slot)
+        self.enroll(slot, 0, 0)
+
+    def enroll(self, slot: int, pid: int, worker: int) -> None:
+        WHO.pack_into(self.memory, slot * SIZE + TIME.size + HELD.size, pid, worker)
+
+    def who(self, slot: int) -> tuple[int, int]:
+        pid, worker = WHO.unpack_from(self.memory, slot * SIZE + TIME.size + HELD.size)
+        return pid, worker
+
+    def enrolled(self) -> dict[int, int]:
+        """The ids of the workers' rows, with those of their processes."""
+        found = (self.who(slot) for slot in range(self.workers))
+        return {worker: pid for pid, worker in found if worker}
+
+    def hold(self, slot: int, task_id: int, claim: int, limit: float) -> None:
+        HELD.pack_into(self.memory, slot * SIZE + TIME.size, task_id, claim)
         TIME.pack_into(self.memory, slot * SIZE, time.monotonic() + limit)  # last: it makes the rest count
 
     def clear(self, slot: int) -> None:
@@ -41,9 +59,9 @@ class Slots:
         found = []
         for slot in range(self.workers):
             deadline = self.deadline(slot)
-            pid, task_id, claim = HELD.unpack_from(self.memory, slot * SIZE + TIME.size)
+            task_id, claim = HELD.unpack_from(self.memory, slot * SIZE + TIME.size)
             if deadline and deadline == self.deadline(slot):
-                found.append(Held(slot, pid, task_id, claim, deadline))
+                found.append(Held(slot, self.who(slot)[0], task_id, claim, deadline))
         return found
 
     def tick(self, who: int) -> None:

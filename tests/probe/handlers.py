@@ -81,6 +81,10 @@ def ended(probe: Probe, final: Final) -> None:
             raise RuntimeError("no such row")
         case ["cannot", "settle in SQL"]:
             Settled.objects.create(name=None)
+        case ["cannot", "settle in time"]:  # an OperationalError, of a session that is in good health
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = 1")
+                cursor.execute("SELECT pg_sleep(1)")
         case ["cut", path] if not Path(path).exists():
             Path(path).touch()
             connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")

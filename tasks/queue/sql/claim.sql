@@ -9,4 +9,4 @@ UPDATE tasks_task t
 SET state = 'running', attempt = t.attempt + 1, claim = t.claim + 1, worker_id = %(worker)s,
     claimed_at = statement_timestamp(), lease_until = statement_timestamp() + make_interval(secs => %(lease)s)
 FROM picked, quick WHERE t.id = picked.id
-RETURNING t.id, t.kind, picked.state, t.state, t.claim, t.attempt, t.args
+RETURNING t.id, t.kind, picked.state, t.state, t.claim, t.attempt, t.max_attempts, t.args

@@ -14,7 +14,7 @@ claimed AS (
     SET state = 'running', attempt = t.attempt + 1, claim = t.claim + 1, worker_id = %(worker)s,
         claimed_at = statement_timestamp(), lease_until = statement_timestamp() + make_interval(secs => %(lease)s)
     FROM picked WHERE t.id = picked.id
-    RETURNING t.id, t.kind, picked.state AS before, t.state, t.claim, t.attempt, t.args)
-SELECT id, kind, 'running', 'completed', NULL::bigint, NULL::smallint, NULL::jsonb FROM completed
+    RETURNING t.id, t.kind, picked.state AS before, t.state, t.claim, t.attempt, t.max_attempts, t.args)
+SELECT id, kind, 'running', 'completed', NULL::bigint, NULL::smallint, NULL::smallint, NULL::jsonb FROM completed
 UNION ALL
-SELECT id, kind, before, state, claim, attempt, args FROM claimed
+SELECT id, kind, before, state, claim, attempt, max_attempts, args FROM claimed

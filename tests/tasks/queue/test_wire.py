@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def on_the_wire() -> Iterator[None]:
+def on_the_wire(alone: None) -> Iterator[None]:
     connection.ensure_connection()
     wire.use()
     yield
