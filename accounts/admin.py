@@ -4,10 +4,11 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 
+from accounts import account_page
 from accounts.forms import SupplierForm
-from accounts.models import AccessCode, MailSupplier
+from accounts.models import AccessCode, MailSupplier, Owner
 from accounts.queries import supplier_of
 from accounts.states import SupplierState
 from tasks import registry
@@ -38,6 +39,52 @@ class AccessCodeAdmin(RowsAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         extra = {"title": "Access codes", "empty": "No code was issued yet."}
         return super().changelist_view(request, {**extra, **(extra_context or {})})
+
+
+@admin.register(Owner)
+class AccountAdmin(admin.ModelAdmin):
+    """The owner's own account, on one page."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_urls(self) -> list[Any]:
+        pending = self.admin_site.admin_view(self.pending_view)
+        return [path("pending/", pending, name="accounts_owner_pending"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if request.method != "POST":
+            return self.page(request)
+        name = request.POST.get("do", "")
+        if name not in account_page.FORMS:
+            return HttpResponse("There is no such operation.", status=404, content_type="text/plain")
+        try:
+            messages.success(request, account_page.do(request, name))
+        except Refused as refused:
+            messages.error(request, str(refused))
+            status = 400 if isinstance(refused, BadInput) else refused.status
+            return self.page(request, wrong={name: getattr(refused, "fields", {})}, status=status)
+        return redirect(reverse("admin:accounts_owner_changelist"))
+
+    def page(self, request: HttpRequest, wrong: Any = None, status: int = 200) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            **account_page.context(request),
+            "title": "Account",
+            "wrong": wrong or {},
+            "typed": request.POST,
+        }
+        return render(request, "accounts/account.html", context, status=status)
+
+    def pending_view(self, request: HttpRequest) -> HttpResponse:
+        """The pending row, which asks for itself until its mail's state is final."""
+        return render(request, "accounts/pending.html", account_page.pending_context(request))
 
 
 @admin.register(MailSupplier)

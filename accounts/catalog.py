@@ -1,9 +1,12 @@
-from accounts import errands
+from accounts import errands, work
 from accounts import events as happened
 from accounts import operations as do
-from tasks.declare import PUBLIC, EventType, Operation
+from tasks.declare import PUBLIC, EventType, Operation, TaskKind
 
 events: list[EventType] = [
+    happened.LOGIN,
+    happened.EMAIL_CHANGED,
+    happened.RECOVERY_REQUESTED,
     happened.CODE_ISSUED,
     happened.CODE_REDEEMED,
     happened.CODE_REVOKED,
@@ -11,7 +14,29 @@ events: list[EventType] = [
     happened.SUPPLIER_DISCONNECTED,
     happened.SUPPLIER_BROKEN,
 ]
+kinds: list[TaskKind] = [work.EMAIL_CONFIRMATION, work.EMAIL_NOTICE]
 operations: list[Operation] = [
+    Operation("account.confirm_email", do.confirm_email, "Confirm a new e-mail address", PUBLIC, frozenset({"public"})),
+    Operation("account.recover", do.recover, "Spend a recovery phrase", PUBLIC, frozenset({"public"})),
+    *(
+        Operation(f"account.{name}", run, summary, "accounts.change_owner", frozenset({"admin"}))
+        for name, run, summary in (
+            ("set_time_zone", do.set_time_zone, "Set the time zone of the admin"),
+            ("change_password", do.change_password, "Set a new password"),
+            ("change_email", do.change_email, "Change the e-mail address; the new one is asked to confirm"),
+            ("resend_email_confirmation", do.resend_email_confirmation, "Mail the link to the new address again"),
+            ("cancel_email_change", do.cancel_email_change, "Keep the present e-mail address"),
+            ("generate_recovery", errands.generate_recovery, "Mail a recovery phrase to the present address"),
+        )
+    ),
+    Operation(
+        "account.restore_email",
+        do.restore_email,
+        "Set the owner's e-mail address at once, from the machine itself",
+        "accounts.change_owner",
+        frozenset({"shell"}),
+        destructive=True,
+    ),
     Operation("codes.redeem", do.redeem, "Come in with an access code", PUBLIC, frozenset({"public"})),
     Operation(
         "account.describe",

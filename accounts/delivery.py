@@ -1,8 +1,12 @@
 """Sending one mail through the owner's supplier: one send, one attempt; send, then mark. For handlers."""
 
+from datetime import timedelta
+from email.headerregistry import Address
 from email.message import EmailMessage
+from email.utils import format_datetime
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from accounts import operations, smtp
@@ -11,8 +15,9 @@ from accounts.queries import supplier_of
 from accounts.states import SupplierState
 from accounts.vault import Unreadable
 from tasks.declare import Caller
-from tasks.queue.outcomes import Discard
+from tasks.queue.outcomes import Discard, Snooze
 
+CANCELLED = "It was cancelled. If it was being sent at that moment, it may have arrived."
 UNCERTAIN_SENDS = 1  # how often a mail that may have arrived is sent once more
 
 
@@ -24,10 +29,26 @@ def server(supplier: MailSupplier) -> smtp.Server:
     return smtp.Server(supplier.host, supplier.port, supplier.security, supplier.user, supplier.password)
 
 
-def deliver(owner: Any, message: EmailMessage) -> None:
+def compose(
+    message_id: str, *, to: str, subject: str, template: str, context: dict[str, Any], reply_to: str = ""
+) -> EmailMessage:
+    """A mail of ours; the supplier's address becomes its From. The same id on a retry makes it the same mail."""
+    message = EmailMessage()
+    message["Message-ID"] = f"<{message_id}@standmeet>"
+    message["Date"] = format_datetime(timezone.now())
+    message["Subject"] = " ".join(subject.split())
+    message["To"] = Address(addr_spec=to)
+    if reply_to:
+        message["Reply-To"] = Address(addr_spec=reply_to)
+    message.set_content(render_to_string(template, context))
+    return message
+
+
+def deliver(owner: Any, message: EmailMessage, *, purpose: str) -> None:
     """Return when the supplier has accepted the mail (it is not sent again once that is known).
 
-    Raises Discard for what cannot succeed, and smtp.MailTrouble for what may the next time. contract.md, section 5.
+    Raises Discard for what cannot succeed, Snooze while the recipient's hour is full, and smtp.MailTrouble for what
+    may go better the next time. contract.md, section 5.
     """
     supplier = supplier_of(owner)
     if supplier is None or supplier.state == SupplierState.DISCONNECTED:
@@ -35,9 +56,14 @@ def deliver(owner: Any, message: EmailMessage) -> None:
     if supplier.state == SupplierState.BROKEN:
         raise Discard(f"The mail supplier is marked broken: {supplier.trouble}")
     recipient = message["To"].addresses[0].addr_spec
-    mail = operations.open_mail(handler(), message_id=message["Message-ID"], recipient=recipient)
+    slot = operations.take_slot(
+        handler(), message_id=message["Message-ID"], recipient=recipient, purpose=purpose, held_back=True
+    )
+    mail = slot.mail
     if mail.accepted_at:
         return
+    if slot.wait is not None:
+        raise Snooze(slot.wait + timedelta(seconds=1), f"{recipient} had {operations.MAILS_AN_HOUR} mails in an hour.")
     if message["From"] is None:
         message["From"] = supplier.from_address
     try:

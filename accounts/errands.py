@@ -1,8 +1,16 @@
 """Operation, call outside, operation: for effects whose caller waits by decision."""
 
+import secrets
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import reverse
+
 from accounts import operations, smtp
-from accounts.models import MailSupplier
-from accounts.queries import supplier_of
+from accounts.delivery import compose, server
+from accounts.models import MailSupplier, RecoveryPhrase
+from accounts.queries import supplier_of, verified_supplier
+from accounts.vault import Unreadable
 from tasks.declare import Caller
 from tasks.errors import BadInput
 
@@ -43,3 +51,43 @@ def connect_supplier(
         raise BadInput(f"Not connected. {trouble}", {"host": str(trouble)}) from trouble
     values = {"host": host, "port": port, "security": security, "user": user, "from_address": from_address}
     return operations.store_supplier(by, values=values, password=None if keep else password)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Whether the mail with the phrase went out, and if not, why."""
+
+    sent: bool
+    address: str
+    trouble: str = ""
+
+
+def generate_recovery(by: Caller) -> Recovery:
+    """Make a new recovery phrase and mail it to the present address while the owner waits.
+
+    The hash is stored first: a phrase that arrived works, whatever the connection said. The mail counts in the
+    recipient's hour and is not held back by it.
+    """
+    supplier = verified_supplier(by.user)
+    if supplier is None:
+        raise BadInput("No mail can be sent yet: connect and verify a mail supplier first.")
+    text = RecoveryPhrase.new_text()
+    operations.keep_phrase(by, text=text)
+    message = compose(
+        f"recovery-{secrets.token_hex(8)}",
+        to=by.user.email,
+        subject="Your recovery phrase",
+        template="accounts/recovery_mail.txt",
+        context={"owner": by.user, "text": text, "link": settings.PUBLIC_URL + reverse("recover")},
+    )
+    recovery = {"message_id": message["Message-ID"], "recipient": by.user.email, "purpose": "owner.recovery"}
+    mail = operations.take_slot(by, **recovery, held_back=False).mail
+    message["From"] = supplier.from_address
+    try:
+        smtp.send(server(supplier), message, sender=supplier.from_address, recipient=by.user.email)
+    except (smtp.MailTrouble, Unreadable) as trouble:
+        if isinstance(trouble, smtp.LoginRefused):
+            operations.mark_supplier_broken(by, supplier=supplier, reason=str(trouble))
+        return Recovery(False, by.user.email, str(trouble))
+    operations.mark_mail_accepted(by, mail=mail)
+    return Recovery(True, by.user.email)

@@ -21,12 +21,20 @@ class SupplierRef:
 
 
 @dataclass(frozen=True)
+class OwnerRef:
+    owner_id: int
+
+
+@dataclass(frozen=True)
 class SupplierBroken:
     supplier_id: int
     host: str
     reason: str
 
 
+LOGIN = EventType("owner.login", OwnerRef, "The owner signed in")
+EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed")
+RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated")
 CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued")
 CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code")
 CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked")

@@ -1,6 +1,18 @@
 from accounts.codes import AccessCode, CodeMember
+from accounts.email_change import EmailToken, PendingEmail
 from accounts.ledger import Attempt, OutgoingMail
 from accounts.owner import Owner
+from accounts.recovery import RecoveryPhrase
 from accounts.supplier import MailSupplier
 
-__all__ = ["AccessCode", "Attempt", "CodeMember", "MailSupplier", "OutgoingMail", "Owner"]
+__all__ = [
+    "AccessCode",
+    "Attempt",
+    "CodeMember",
+    "EmailToken",
+    "MailSupplier",
+    "OutgoingMail",
+    "Owner",
+    "PendingEmail",
+    "RecoveryPhrase",
+]

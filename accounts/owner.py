@@ -45,6 +45,7 @@ class Owner(AbstractBaseUser, PermissionsMixin):
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta:
+        verbose_name_plural = "account"
         constraints = [
             models.UniqueConstraint(
                 Lower("email"), name="owner_email_once", violation_error_message="There is an owner with this e-mail."

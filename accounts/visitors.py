@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.models import CodeMember
 
 MEMBER = "member_id"
+RECOVERED = "recovered"  # the owner signed in by a phrase and may choose a password without the old one
 
 
 def client_of(request: HttpRequest) -> str:
@@ -27,6 +28,15 @@ def client_of(request: HttpRequest) -> str:
             return str(ip.ipv4_mapped)
         return str(ipaddress.ip_network((ip, 64), strict=False))
     return str(ip)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """The same as an address, as the count of wrong passwords stores it."""
+    client = client_of(request).partition("/")[0]
+    try:
+        return str(ipaddress.ip_address(client))
+    except ValueError:
+        return None
 
 
 def member_of(request: HttpRequest) -> CodeMember | None:

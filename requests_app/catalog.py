@@ -1,13 +1,14 @@
 from requests_app import events as happened
 from requests_app import operations as do
 from requests_app import work
-from tasks.declare import PUBLIC, EventType, Operation, TaskKind
+from tasks.declare import PUBLIC, EventType, Operation, Subscription, TaskKind
 
 OWNERS = frozenset({"admin", "mcp"})
 REQUEST = "requests.accessrequest"
 
 events: list[EventType] = [happened.CREATED, happened.APPROVED, happened.STATUS_CHANGED]
-kinds: list[TaskKind] = [work.APPROVAL_MAIL]
+kinds: list[TaskKind] = [work.APPROVAL_MAIL, work.OWNER_NOTIFY]
+subscriptions = [Subscription(happened.CREATED, work.OWNER_NOTIFY)]
 operations: list[Operation] = [
     Operation("access_requests.submit", do.submit, "Ask the owner for access", PUBLIC, frozenset({"public"})),
     Operation(

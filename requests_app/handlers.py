@@ -1,20 +1,22 @@
-from email.headerregistry import Address
+import logging
 from email.message import EmailMessage
-from email.utils import format_datetime
 
-from django.template.loader import render_to_string
+from django.conf import settings
 from django.utils import timezone
 
-from accounts.delivery import deliver, handler
+from accounts.delivery import CANCELLED, compose, deliver, handler
+from accounts.models import AccessCode
+from accounts.queries import verified_supplier
 from requests_app import operations
 from requests_app.models import AccessRequest
 from requests_app.states import MailState
-from requests_app.work import ApprovalMail
-from tasks.declare import Final
+from requests_app.work import APPROVAL_MAIL, OWNER_NOTIFY, ApprovalMail
+from tasks.declare import Final, Happened
+from tasks.events.models import Event
 from tasks.queue.outcomes import Discard
 from tasks.queue.states import State
 
-CANCELLED = "It was cancelled. If it was being sent at that moment, it may have arrived."
+log = logging.getLogger("standmeet.requests")
 
 
 def approval_mail(args: ApprovalMail) -> None:
@@ -23,19 +25,44 @@ def approval_mail(args: ApprovalMail) -> None:
         raise Discard("The request no longer waits for this code.")
     if not request.code.is_valid_at(timezone.now()):
         raise Discard("The code is no longer valid.")
-    deliver(request.owner, compose(request))
+    deliver(request.owner, code_mail(request, request.code), purpose=APPROVAL_MAIL.name)
     operations.mark_replied(handler(), request_id=request.pk)
 
 
-def compose(request: AccessRequest) -> EmailMessage:
-    assert request.code
-    message = EmailMessage()
-    message["Message-ID"] = f"<approval-{request.code.pk}@standmeet>"
-    message["Date"] = format_datetime(timezone.now())
-    message["Subject"] = f"Your access to {request.owner}"
-    message["To"] = Address(addr_spec=request.email)
-    message.set_content(render_to_string("requests_app/approval_mail.txt", {"request": request, "code": request.code}))
-    return message
+def owner_notify(happened: Happened) -> None:
+    """Tell the owner of a new request. Beyond a few an hour, or without a supplier, the list has to do."""
+    event = Event.objects.filter(pk=happened.event_id).select_related("owner").first()
+    request = AccessRequest.objects.filter(pk=event.data["request_id"]).first() if event else None
+    if event is None or request is None:
+        return
+    if verified_supplier(event.owner) is None:
+        log.info("request %s: no mail to the owner, since no mail supplier is connected", request.pk)
+        return
+    if not operations.take_notice(handler(), request_id=request.pk):
+        log.info("request %s: no mail to the owner, who had %s this hour", request.pk, operations.NOTICES_AN_HOUR)
+        return
+    deliver(event.owner, notice(event, request), purpose=OWNER_NOTIFY.name)
+
+
+def notice(event: Event, request: AccessRequest) -> EmailMessage:
+    return compose(
+        f"event-{event.pk}",
+        to=event.owner.email,
+        reply_to=request.email,
+        subject=f"{request.name or request.email} asks for access",
+        template="requests_app/notice.txt",
+        context={"request": request, "site": settings.PUBLIC_URL},
+    )
+
+
+def code_mail(request: AccessRequest, code: AccessCode) -> EmailMessage:
+    return compose(
+        f"approval-{code.pk}",
+        to=request.email,
+        subject=f"Your access to {request.owner}",
+        template="requests_app/approval_mail.txt",
+        context={"request": request, "code": code},
+    )
 
 
 def approval_mail_ended(args: ApprovalMail, final: Final) -> None:

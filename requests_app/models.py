@@ -34,11 +34,16 @@ class AccessRequest(models.Model):
     mail_job_id = models.BigIntegerField(null=True)
     mail_state = models.CharField(max_length=8, choices=MailState, blank=True, default=MailState.NONE)
     mail_reason = models.TextField(blank=True)
+    # When the mail that tells the owner took its place among the few of an hour.
+    notice_at = models.DateTimeField(null=True)
 
     objects = RequestQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["owner", "status", "-created_at"], name="request_list")]
+        indexes = [
+            models.Index("owner", "notice_at", name="request_notices"),
+            models.Index(fields=["owner", "status", "-created_at"], name="request_list"),
+        ]
         constraints = [
             models.CheckConstraint(name="request_status_known", condition=Q(status__in=Status.values)),
             models.CheckConstraint(

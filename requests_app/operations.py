@@ -5,7 +5,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts import events as account_events
-from accounts.models import AccessCode, Attempt
+from accounts.ledger import HOUR
+from accounts.models import AccessCode, Attempt, OutgoingMail
 from accounts.queries import page_owner
 from requests_app import events, work
 from requests_app.models import AccessRequest
@@ -20,6 +21,7 @@ from tasks.queue.models import Task
 from tasks.queue.states import State
 
 ASKED = {"name", "organisation", "email", "message"}
+NOTICES_AN_HOUR = 5
 SUBMISSIONS = 30
 SUBMISSIONS_WITHIN = timedelta(hours=1)
 
@@ -115,6 +117,21 @@ def mark_replied(by: Caller, *, request_id: int) -> None:
     request = AccessRequest.objects.select_for_update().filter(pk=request_id).first()
     if request and request.may_become(Status.REPLIED):
         move(by, request, Status.REPLIED)
+
+
+@transaction.atomic(durable=True)
+def take_notice(by: Caller, *, request_id: int) -> bool:
+    """Whether the owner is to be mailed about this request: a few an hour, and a retry keeps its place."""
+    request = AccessRequest.objects.select_related("owner").filter(pk=request_id).first()
+    if request is None:
+        return False
+    if request.notice_at is None:
+        OutgoingMail.objects.hold(f"notices of owner {request.owner_id}")
+        recent = AccessRequest.objects.of(request.owner).filter(notice_at__gt=by.at - HOUR).count()
+        if recent >= NOTICES_AN_HOUR:
+            return False
+        AccessRequest.objects.filter(pk=request.pk).update(notice_at=by.at)
+    return True
 
 
 def reached(by: Caller, request_id: int) -> AccessRequest:

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
-from datetime import timedelta
 
-from tasks.declare import Backoff, TaskKind, Words
+from accounts.work import MAIL_ATTEMPTS, MAIL_BACKOFF, MAIL_LIMIT, MAIL_WORDS
+from tasks.declare import Happened, TaskKind
 
 
 @dataclass(frozen=True)
@@ -10,14 +10,24 @@ class ApprovalMail:
     code_id: int
 
 
+OWNER_NOTIFY = TaskKind(
+    "owner.notify",
+    Happened,
+    "requests_app.handlers.owner_notify",
+    queue="notify",
+    attempts=MAIL_ATTEMPTS,
+    backoff=MAIL_BACKOFF,
+    limit=MAIL_LIMIT,
+    words=MAIL_WORDS,
+)
 APPROVAL_MAIL = TaskKind(
     "access_request.approval_mail",
     ApprovalMail,
     "requests_app.handlers.approval_mail",
     queue="notify",
-    attempts=8,
-    backoff=Backoff((20,), factor=3),
-    limit=timedelta(seconds=30),
-    words=Words("sending", "sent", "failed"),
+    attempts=MAIL_ATTEMPTS,
+    backoff=MAIL_BACKOFF,
+    limit=MAIL_LIMIT,
+    words=MAIL_WORDS,
     settle="requests_app.handlers.approval_mail_ended",
 )

@@ -1,4 +1,5 @@
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -50,6 +51,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "axes",
     "csp",
     "django_htmx",
     "django_q",
@@ -65,6 +67,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "accounts.middleware.OwnersTimeZone",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "standmeet.urls"
 ASGI_APPLICATION = "standmeet.asgi.application"
@@ -117,6 +121,17 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Ten wrong passwords from one client, or for one address from one client, close the door for a quarter of an hour.
+# Not for an address alone: anybody could shut the owner out.
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = ["ip_address", ["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "accounts.visitors.address_of"
+AXES_LOCKOUT_CALLABLE = "accounts.views.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
 
 # Only the process tree is django-q2's (tasks/queue/cluster.py); its scheduler, results and timers are not in use.
 Q_CLUSTER = {
@@ -142,6 +157,7 @@ WHITENOISE_MAX_AGE = 0 if DEBUG else 3600
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "standmeet_session"
 CSRF_COOKIE_NAME = "standmeet_csrf"
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -1,3 +1,4 @@
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.urls import include, path
@@ -6,7 +7,13 @@ from django_q.models import Failure, Schedule, Success
 admin.site.site_header = "StandMeet"
 admin.site.site_title = "StandMeet"
 admin.site.index_title = "Your page"
-# Not in use here: django-q2's own tables, and groups on a page with one owner.
-admin.site.unregister([Failure, Schedule, Success, Group])
+# Not for the owner: tables of django-q2, groups on a page with one owner, counts of wrong passwords.
+for model in (Failure, Schedule, Success, Group, AccessAttempt, AccessFailureLog, AccessLog):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
 
-urlpatterns = [path("admin/", admin.site.urls), path("", include("requests_app.urls"))]
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("accounts.urls")),
+    path("", include("requests_app.urls")),
+]

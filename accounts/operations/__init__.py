@@ -1,0 +1,51 @@
+"""The account's operations, one file a subject, added up here."""
+
+from accounts.operations.account import change_password, describe, set_time_zone
+from accounts.operations.codes import Redemption, redeem, revoke_code
+from accounts.operations.email import (
+    Confirmation,
+    EmailChange,
+    cancel_email_change,
+    change_email,
+    check_address,
+    confirm_email,
+    find_token,
+    mint_email_token,
+    resend_email_confirmation,
+    restore_email,
+)
+from accounts.operations.mail import MAILS_AN_HOUR, Slot, mark_mail_accepted, mark_mail_uncertain, take_slot
+from accounts.operations.recovery import keep_phrase, record_login, recover
+from accounts.operations.secrets import rotate_secrets
+from accounts.operations.supplier import disconnect_supplier, mark_supplier_broken, store_supplier
+
+__all__ = [
+    "MAILS_AN_HOUR",
+    "Confirmation",
+    "EmailChange",
+    "Redemption",
+    "Slot",
+    "cancel_email_change",
+    "change_email",
+    "change_password",
+    "check_address",
+    "confirm_email",
+    "describe",
+    "disconnect_supplier",
+    "find_token",
+    "keep_phrase",
+    "mark_mail_accepted",
+    "mark_mail_uncertain",
+    "mark_supplier_broken",
+    "mint_email_token",
+    "record_login",
+    "recover",
+    "redeem",
+    "resend_email_confirmation",
+    "restore_email",
+    "revoke_code",
+    "rotate_secrets",
+    "set_time_zone",
+    "store_supplier",
+    "take_slot",
+]
