@@ -77,6 +77,6 @@ def deliver(owner: Any, message: EmailMessage, *, purpose: str) -> None:
         raise Discard(str(rejected)) from rejected
     except smtp.MayHaveArrived as lost:
         if operations.mark_mail_uncertain(handler(), mail=mail) > UNCERTAIN_SENDS:
-            raise Discard(f"It may have arrived: {lost}") from lost
+            raise Discard(str(lost)) from lost
         raise
     operations.mark_mail_accepted(handler(), mail=mail)

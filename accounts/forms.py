@@ -13,7 +13,7 @@ class SupplierForm(forms.Form):
     password = forms.CharField(
         label="Password",
         required=False,
-        help_text="Kept encrypted and never shown again. Leave it empty to keep the one that is stored.",
+        help_text="Kept encrypted, never shown again. Empty keeps the one stored for this server and user.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     from_address = forms.CharField(label="From address", required=False, widget=forms.EmailInput)

@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.models import CodeMember
 
 MEMBER = "member_id"
+LEFT = "left"
 RECOVERED = "recovered"  # the owner signed in by a phrase and may choose a password without the old one
 
 
@@ -42,7 +43,7 @@ def address_of(request: HttpRequest) -> str | None:
 def member_of(request: HttpRequest) -> CodeMember | None:
     """The visitor of this session, for as long as their code is valid."""
     member_id = request.session.get(MEMBER)
-    if member_id is None:
+    if member_id is None or request.session.get(LEFT):
         return None
     member = CodeMember.objects.select_related("code").filter(pk=member_id).first()
     return member if member and member.code.is_valid_at(timezone.now()) else None
@@ -51,4 +52,5 @@ def member_of(request: HttpRequest) -> CodeMember | None:
 def sign_in(request: HttpRequest, member: CodeMember) -> None:
     request.session.cycle_key()
     request.session[MEMBER] = member.pk
+    request.session.pop(LEFT, None)
     request.session.set_expiry(member.code.expires_at)

@@ -8,12 +8,10 @@ from accounts.queries import verified_supplier
 from requests_app.models import AccessRequest
 from requests_app.operations import Approval
 from requests_app.queries import NO_SUPPLIER
-from requests_app.states import Status
+from requests_app.states import MailState, Status
 from tasks.declare import Operation
 from tasks.panel.chips import chip, tasks_of
 from tasks.panel.rows import RowsAdmin
-
-MAILS = {"access_requests.approve", "access_requests.retry_mail"}
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -26,15 +24,25 @@ class StatusFilter(admin.SimpleListFilter):
     def choices(self, changelist: Any) -> Any:
         for value, title in self.lookup_choices:
             yield {
-                "selected": (self.value() or Status.OPEN) == value,
+                "selected": self.shown == value,
                 "query_string": changelist.get_query_string({self.parameter_name: value}, ["p"]),
                 "display": title,
                 "value": value,
             }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AccessRequest]) -> QuerySet[AccessRequest]:
-        status = self.value() or Status.OPEN
-        return queryset.filter(status=status) if status in Status.values else queryset
+        return queryset if self.shown == "all" else queryset.filter(status=self.shown)
+
+    @property
+    def shown(self) -> str:
+        """A search goes through all of them, unless a status is asked for."""
+        if self.value() in {*Status.values, "all"}:
+            return str(self.value())
+        return "all" if self.searching else Status.OPEN
+
+    def __init__(self, request: HttpRequest, *args: Any) -> None:
+        super().__init__(request, *args)
+        self.searching = bool(request.GET.get("q", "").strip())
 
 
 @admin.register(AccessRequest)
@@ -61,7 +69,11 @@ class AccessRequestAdmin(RowsAdmin):
 
     def offered(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         offered = super().offered(request, row)
-        return offered if self.can_mail(request) else [o for o in offered if o["operation"].name not in MAILS]
+        return (
+            offered
+            if self.can_mail(request)
+            else [o for o in offered if o["operation"].name != "access_requests.approve"]
+        )
 
     def can_mail(self, request: HttpRequest) -> bool:
         """Asked once per page, whatever the number of its rows."""
@@ -76,6 +88,10 @@ class AccessRequestAdmin(RowsAdmin):
 
     def said(self, operation: Operation, result: Any) -> str:
         if isinstance(result, Approval):
+            if operation.name == "access_requests.retry_mail":
+                return "The mail is being sent again."
             mail = "was sent" if result.mail.state == "sent" else "is being sent"
             return f"The code {result.code} is issued. Its mail {mail}."
+        if result.mail_state == MailState.FAILED:
+            return "The request is closed. Its mail does not go out."
         return "The request is closed."

@@ -104,9 +104,12 @@ def retry_mail(by: Caller, *, request_id: int) -> Approval:
 
 @transaction.atomic(durable=True)
 def close(by: Caller, *, request_id: int) -> AccessRequest:
-    """Put a request aside without an answer, or after it."""
+    """Put a request aside without an answer, or after it. A mail that has not gone out is cancelled."""
     request = reached(by, request_id)
     if request.status != Status.CLOSED:
+        if mail_state(request) == MailState.SENDING and request.mail_job_id:
+            control.cancel(request.mail_job_id)
+            request.refresh_from_db()
         move(by, request, Status.CLOSED)
     return request
 

@@ -2,10 +2,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.queries import page_owner, verified_supplier
-from accounts.visitors import client_of, member_of, sign_in
+from accounts.visitors import LEFT, MEMBER, client_of, member_of, sign_in
 from requests_app.forms import RequestForm
 from tasks import registry
 from tasks.declare import Caller
@@ -36,8 +36,10 @@ def page(request: HttpRequest, form: RequestForm, *, refusal: str = "", status: 
     return render(request, "requests_app/home.html", context, status=status)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
+    if request.method == "GET":  # the address of a form that was refused, asked for again
+        return redirect(reverse("home"))
     form = RequestForm(request.POST)
     fields = {name: request.POST.get(name, "") for name in form.fields}
     submit = registry.operations()["access_requests.submit"]
@@ -59,17 +61,18 @@ def received(request: HttpRequest) -> HttpResponse:
     return render(request, "requests_app/received.html", {"owner": page_owner()})
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def redeem(request: HttpRequest) -> HttpResponse:
+    if request.method == "GET":
+        return redirect(reverse("home"))
     code = request.POST.get("code", "")
-    member = member_of(request)
     try:
         redemption = perform(
             registry.operations()["codes.redeem"],
             public(request),
             code=code,
             client=client_of(request),
-            member_id=member.pk if member else None,
+            member_id=request.session.get(MEMBER),
         )
         refusal, status = redemption.refusal, 400
     except Refused as refused:
@@ -83,5 +86,5 @@ def redeem(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def leave(request: HttpRequest) -> HttpResponse:
-    request.session.pop("member_id", None)
+    request.session[LEFT] = True  # who it was is kept: the code is theirs, and they may come again
     return redirect(reverse("home"))

@@ -25,6 +25,13 @@ def boolean(name: str, default: bool) -> bool:
     return value in TRUE if value else default
 
 
+def choice(name: str, default: str, values: list[str]) -> str:
+    value = text(name, default).upper()
+    if value not in values:
+        raise refuse(name, f"must be one of {', '.join(values)}, not {value!r}.")
+    return value
+
+
 def integer(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
     value = os.environ.get(name, "").strip()
     if not value:
@@ -41,10 +48,21 @@ def names(name: str, default: list[str]) -> list[str]:
 
 def url(name: str, default: str) -> str:
     value = text(name, default).rstrip("/")
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        sound = False
+    if not sound or parts.query or parts.fragment or "@" in parts.netloc or len(value.split()) != 1:
         raise refuse(name, f"must be a URL such as https://meet.example.org, not {value!r}.")
     return value
+
+
+def hosts_of(url: str) -> list[str]:
+    """The host names by which the page at this URL is asked for; on one's own machine, each of that machine's."""
+    host = urlsplit(url).hostname or ""
+    local = ["127.0.0.1", "localhost", "[::1]"]
+    return local if host in ("127.0.0.1", "localhost", "::1") else [f"[{host}]" if ":" in host else host]
 
 
 def secret(name: str, *, generated: Path | None) -> str:
@@ -83,11 +101,11 @@ def database(name: str) -> dict[str, object] | None:
     value = os.environ.get(name, "").strip()
     if not value:
         return None
-    parts = urlsplit(value)
     try:
+        parts = urlsplit(value)
         port = parts.port
-    except ValueError:
-        raise refuse(name, "has a port that is not a number.") from None
+    except ValueError as error:
+        raise refuse(name, f"is not a URL: {error}.") from None
     query = dict(parse_qsl(parts.query))
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise refuse(name, "must look like postgresql://user:password@host:5432/database.")

@@ -21,7 +21,7 @@ INSTANCE_SECRET_PREVIOUS = os.environ.get("INSTANCE_SECRET_PREVIOUS", "")
 
 PUBLIC_URL = env.url("PUBLIC_URL", "http://127.0.0.1:8000")
 _https = PUBLIC_URL.startswith("https:")
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", [PUBLIC_URL.split("/")[2].rsplit(":", 1)[0]])
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", env.hosts_of(PUBLIC_URL))
 CSRF_TRUSTED_ORIGINS = ["/".join(PUBLIC_URL.split("/")[:3])]
 # How many proxies in front append to X-Forwarded-For; 0: the header is not believed.
 TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, most=10)
@@ -108,7 +108,10 @@ def _databases() -> dict[str, dict[str, object]]:
         database["OPTIONS"] = {**database["OPTIONS"], "pool": pool}  # type: ignore[dict-item]
     else:
         database["CONN_MAX_AGE"] = None  # a worker keeps its one connection
-        database["CONN_HEALTH_CHECKS"] = True
+    database["CONN_HEALTH_CHECKS"] = True
+    # A peer that is gone without a word is noticed within about ten seconds.
+    keepalive = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
+    database["OPTIONS"] = {**keepalive, **database["OPTIONS"]}  # type: ignore[dict-item]
     return {"default": database}
 
 
@@ -178,13 +181,17 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+_level = env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"])
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {
-        "standmeet": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
+        "standmeet": {
+            "handlers": ["console"],
+            "level": env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"]),
+        },
         "django.request": {"handlers": ["console"], "level": "WARNING"},
     },
 }

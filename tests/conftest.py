@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -105,22 +106,47 @@ def work() -> Callable[[], list[str]]:
     return run
 
 
+ENDED = (0, -signal.SIGTERM)  # the latter when it had not even begun
+
+
+class Keeper:
+    """Keeps one worker from test to test, for as long as tests ask for it: to start one takes a second."""
+
+    worker: WorkerProcess | None = None
+
+    def start(self, log: Path, **env: str) -> WorkerProcess:
+        if self.worker is None:
+            self.worker = WorkerProcess(log, **env)
+        return self.worker
+
+    def stop(self) -> None:
+        worker, self.worker = self.worker, None
+        if worker:
+            assert worker.stop() in ENDED, worker.log.read_text()
+
+
 @pytest.fixture(scope="session")
-def worker_process(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory, live_server: Any
-) -> Iterator[WorkerProcess]:
-    """One whole worker for the session; it is stopped before its database is dropped."""
-    with django_db_blocker.unblock():
-        worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
-    yield worker
-    assert worker.stop() == 0, worker.log.read_text()
+def keeper() -> Iterator[Keeper]:
+    keeper = Keeper()
+    yield keeper
+    keeper.stop()
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_at_work(request: pytest.FixtureRequest, keeper: Keeper) -> None:
+    """A worker that an earlier test asked for must not take the tasks of a test that does not."""
+    if "worker" not in request.fixturenames:
+        keeper.stop()
 
 
 @pytest.fixture
-def worker(transactional_db: None, worker_process: WorkerProcess) -> Iterator[WorkerProcess]:
-    """The session's worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
-    yield worker_process
-    assert worker_process.process.poll() is None, worker_process.log.read_text()
+def worker(
+    transactional_db: None, keeper: Keeper, tmp_path_factory: pytest.TempPathFactory, live_server: Any
+) -> Iterator[WorkerProcess]:
+    """A whole worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
+    worker = keeper.start(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
+    yield worker
+    assert worker.process.poll() is None, worker.log.read_text()
     Task.objects.filter(state__in=["pending", "retryable"]).delete()
     until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
 

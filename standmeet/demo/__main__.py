@@ -1,13 +1,16 @@
 import argparse
 import contextlib
+import fcntl
 import os
 import signal
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 from standmeet.demo.processes import ROOT, DemoFailed, answers, free_port, printed, running
 
+_only: IO[str] | None = None  # held open: its lock says that a demo is running
 FOLDER = ROOT / ".local" / "demo"
 
 
@@ -18,6 +21,12 @@ def say(text: str = "") -> None:
 def prepare(port: int) -> str:
     """Settings of this process and, by the environment, of those it starts. Never one's own database."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    global _only
+    _only = (FOLDER / "running").open("w")
+    try:
+        fcntl.flock(_only, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DemoFailed("Another demo is running from this folder: end it first.") from None
     for name in ("DATABASE_URL", "SECRET_KEY", "INSTANCE_SECRET", "ALLOWED_HOSTS", "TRUSTED_PROXIES"):
         os.environ.pop(name, None)
     url = f"http://127.0.0.1:{port}"
@@ -83,6 +92,7 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         say("\nStopped.")
+        return 130 if once else 0
     return 0
 
 

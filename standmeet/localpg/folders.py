@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from .account import Account, user_name
@@ -18,12 +19,15 @@ def make_parents(path: Path) -> None:
 
 def own_folder(path: Path, account: Account) -> None:
     """A 0700 folder of the account's: made, or found to be so."""
-    try:
-        path.mkdir(mode=0o700)
-    except FileExistsError:
-        check_owner(path, account)
-    else:
-        account.give(path)
+    if not os.path.lexists(path):
+        # Made and given away under another name: several processes may come first.
+        fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        account.give(fresh)
+        try:
+            fresh.rename(path)
+        except OSError:
+            fresh.rmdir()
+    check_owner(path, account)
 
 
 def check_owner(path: Path, account: Account) -> None:

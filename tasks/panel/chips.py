@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from tasks import registry
 from tasks.queue.models import Task
 from tasks.queue.states import State
@@ -39,7 +41,7 @@ def chip(task: Task | None, *, kept: str, reason: str) -> Chip | None:
                 words.failed if words else "failed", final=True, reason=reason or task.last_error, job_id=task.pk
             )
         case state:
-            put_off = state == State.RETRYABLE or (state == State.PENDING and task.claim > 0)
+            put_off = state != State.RUNNING and task.claim > 0 and task.scheduled_at > timezone.now()
             return Chip(
                 words.doing if words else "queued",
                 final=False,

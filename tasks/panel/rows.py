@@ -1,7 +1,9 @@
 """The admin face of operations on rows: what a row allows as buttons, its state as chips, one poll for a page."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.db.models import Model
@@ -59,12 +61,24 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}"
-        do = self.admin_site.admin_view(require_POST(self.do_view))
+        do = self.signed_in(require_POST(self.do_view))
         return [
             path("rows/", require_GET(self.poll_view), name=f"{name}_rows"),
             path("<int:pk>/do/<str:operation>/", do, name=f"{name}_do"),
             *super().get_urls(),
         ]
+
+    def signed_in(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        """admin_view; but htmx, which would not show the sign-in page it is redirected to, is told to go there."""
+        guarded = self.admin_site.admin_view(view)
+
+        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if getattr(request, "htmx", False) and not self.admin_site.has_permission(request):
+                back = urlencode({"next": self.url("changelist")})
+                return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('admin:login')}?{back}"})
+            return guarded(request, *args, **kwargs)
+
+        return answer
 
     def url(self, name: str, *args: Any) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}", args=args)

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
 from django_q.brokers import Broker
 from django_q.cluster import Cluster, Sentinel, get_mp_context
 
 from tasks import registry
 from tasks.queue import bell, housekeeper
 from tasks.queue.bell import BELL, Pipe
+from tasks.queue.forever import NO_DATABASE
 from tasks.queue.housekeeper import HOUSEKEEPER
 from tasks.queue.processes import die_with
 from tasks.queue.runner import Runner
@@ -150,13 +151,19 @@ class Guard(Sentinel):
         for process in ending:
             process.terminate()
         for process in ending:
-            process.join(max(0.01, end - time.monotonic()))
-            if process.is_alive():
-                log.warning("process %s did not end in time: killing it", process.pid)
-                process.kill()
-                process.join()
+            while process.is_alive() and time.monotonic() < end:
+                process.join(min(1.0, max(0.01, end - time.monotonic())))
+                process.terminate()  # again: a signal between a look and a read was not heard
+        late = [process for process in ending if process.is_alive()]
+        for process in late:
+            log.warning("process %s did not end in time: killing it", process.pid)
+            os.kill(process.pid, signal.SIGSTOP)
+        self.last.set()  # what they hold is given back while they stand still: that of a dead worker counts as failed
+        self.monitor.join(2 if late else 0)
+        for process in late:
+            process.kill()
+            process.join()
         self.pool.clear()
-        self.last.set()
         self.monitor.join(3)
         if self.monitor.is_alive():
             self.monitor.kill()
@@ -190,7 +197,9 @@ class WorkerGroup(Cluster):
         """
         preload()
         self.start()
-        while not (caught := signal.sigtimedwait(SIGNALS | {signal.SIGINT}, 1)) or caught.si_signo == signal.SIGCHLD:
+        ends = {signal.SIGTERM, signal.SIGINT}
+        # When a stop and SIGCONT outlast the wait, CPython returns a siginfo that it never filled: only these two end it.
+        while not (caught := signal.sigtimedwait(SIGNALS | ends, 1)) or caught.si_signo not in ends:
             if not self.sentinel.is_alive():
                 log.error("the sentinel died (exit code %s): starting anew", self.sentinel.exitcode)
                 time.sleep(RESPAWN_PAUSE)
@@ -207,6 +216,10 @@ def preload() -> None:
     """Import what handlers need before the forks, so that the processes share its memory."""
     for kind in registry.kinds().values():
         registry.resolve(kind.handler)
+    try:  # as a user of the embedded Postgres, which the last one stops
+        connection.ensure_connection()
+    except NO_DATABASE as error:
+        log.warning("the database does not answer yet (%s)", str(error).strip())
     connections.close_all()
     gc.collect()
     gc.freeze()

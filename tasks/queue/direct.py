@@ -7,8 +7,7 @@ from django.db import connection
 def connect(name: str) -> psycopg.Connection[Any]:
     """A connection of one's own to Django's database, outside of Django and of its pool, in autocommit.
 
-    For what must live longer than a request or hear notifications. A dead peer is noticed within about ten seconds
-    (libpq, "TCP keepalives"). Raises psycopg.OperationalError.
+    For what must live longer than a request or hear notifications. Raises psycopg.OperationalError.
     """
     params = {
         k: v for k, v in connection.get_connection_params().items() if k not in ("pool", "cursor_factory", "context")
@@ -17,10 +16,6 @@ def connect(name: str) -> psycopg.Connection[Any]:
         "autocommit": True,
         "prepare_threshold": 0,
         "connect_timeout": 5,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 10_000,
         "application_name": f"standmeet {name}",
     }
     return psycopg.connect(**params)

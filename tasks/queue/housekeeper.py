@@ -52,6 +52,10 @@ def kill_overdue(slots: Slots) -> None:
         log.error("task %s ran over its limit: killing worker process %s", held.task_id, held.pid)
         with contextlib.suppress(ProcessLookupError):
             os.kill(held.pid, signal.SIGSTOP)
+        if slots.deadline(held.slot) != held.deadline:  # it has just ended
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(held.pid, signal.SIGCONT)
+            continue
         try:
             fail_overdue(held)
         finally:
@@ -93,13 +97,20 @@ def rescue(dead: list[int]) -> int:
         freed += len(rows)
 
 
-def bury_dead() -> None:
-    """Look for worker processes of this machine that are gone, of whatever group, and for leases that have passed."""
-    rows = sql.run("machine_workers", machine=machine())
+def bury_dead(buried: dict[int, float]) -> None:
+    """Look for worker processes of this machine that are gone, of whatever group, and for leases that have passed.
+
+    `buried` remembers the dead for as long as a lease: Postgres may commit a claim after its worker's death.
+    """
+    rows = sql.run("machine_workers", machine=machine(), buried=list(buried))
     dead = [id for id, pid, began, _ in rows if id is not None and not alive(pid, began)]
+    now = time.monotonic()
+    buried |= dict.fromkeys(dead, now)
     if dead or rows[0][3]:
-        rescue(dead)
+        rescue(list(buried))
         sql.do("forget_workers", gone=dead, machine=machine())
+    for id in [id for id, at in buried.items() if now > at + LEASE]:
+        del buried[id]
 
 
 def beat(group: UUID, slots: Slots) -> None:
@@ -127,12 +138,13 @@ def give_back(group: UUID) -> None:
 
 
 def keep(group: UUID, slots: Slots, last: Flag) -> None:
+    buried: dict[int, float] = {}
     burying, renewing, beating = Every(1), Every(LEASE / 4), Every(10)
     while not last.is_set():
         slots.tick(HOUSEKEEPER)
         kill_overdue(slots)
         if burying:
-            bury_dead()
+            bury_dead(buried)
         if renewing:
             renew(slots)
         if beating:

@@ -9,7 +9,7 @@ from django.dispatch import receiver
 from tasks import registry
 from tasks.declare import Final
 from tasks.queue import wire
-from tasks.queue.forever import NO_DATABASE
+from tasks.queue.forever import is_lost
 from tasks.queue.models import Task
 from tasks.queue.signals import post_transition
 from tasks.queue.states import State
@@ -40,9 +40,9 @@ def settle(transitions: list[Transition], unsettled: bool, **kwargs: Any) -> Non
         try:
             with transaction.atomic():
                 registry.resolve(kind.settle)(kind.args(**task.args), final)
-        except NO_DATABASE:
-            raise
         except Exception as error:
+            if is_lost(error):
+                raise
             raise SettleFailed(f"{kind.settle} failed for task {task.pk}: {error}") from error
 
 

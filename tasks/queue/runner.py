@@ -31,6 +31,7 @@ from tasks.queue.transitions import change
 log = logging.getLogger("standmeet.tasks")
 LEASE = 60.0  # seconds; the housekeeper renews it every quarter of it
 UNKNOWN_KIND = timedelta(minutes=1)
+LONGEST = 10 * 365 * 86400.0
 
 
 class Stop(BaseException):
@@ -70,7 +71,12 @@ def trace(error: BaseException) -> str:
 def backoff(kind: TaskKind, attempt: int, max_attempts: int) -> float:
     """Seconds until the next attempt, with 10 % of jitter either way. It begins anew with the owner's retry."""
     before = max_attempts - kind.attempts  # attempts before the retry
-    return kind.backoff.delay(max(1, attempt - max(0, before))) * random.uniform(0.9, 1.1)
+    return within(kind.backoff.delay(max(1, attempt - max(0, before))) * random.uniform(0.9, 1.1))
+
+
+def within(seconds: float) -> float:
+    """A delay that Postgres can add to its clock."""
+    return min(max(0.0, seconds), LONGEST)
 
 
 def is_clean() -> bool:
@@ -95,7 +101,7 @@ def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None
         case None:
             made = change("complete", **held)
         case Snooze():
-            made = change("snooze", **held, delay=max(0.0, outcome.delay.total_seconds()))
+            made = change("snooze", **held, delay=within(outcome.delay.total_seconds()))
         case Discard():
             made = change("discard", **held, error=message(outcome))
         case _:
@@ -161,6 +167,8 @@ class Runner:
                 connection.close()
                 if tries and attempt >= tries:
                     return None
+                if self.stopping and not self.holding and not tries:
+                    raise Stop from None
             self.idle = not self.holding
             time.sleep(min(2.0, 0.1 * 2**attempt))
             self.idle = False
@@ -216,8 +224,8 @@ class Runner:
         outcome = execute(task, kind)
         if not is_clean():
             drop_connection()
-        following: Claimed | None = None
-        if outcome is None and kind and not kind.settle and not self.stopping:
+        chained = outcome is None and kind is not None and not kind.settle and not self.stopping
+        if chained:
             held, following = self.until_it_works(lambda: self.complete_and_claim(task))
         else:
             held = self.until_it_works(lambda: self.finish(task, kind, outcome))
@@ -226,7 +234,7 @@ class Runner:
         self.slots.clear(self.slot)
         self.holding = 0
         reset_queries()
-        return following or self.claim()
+        return following if chained else self.claim()
 
     def complete_and_claim(self, task: Claimed) -> tuple[bool, Claimed | None]:
         rows = change(

@@ -106,3 +106,28 @@ def test_nonsense_in_place_of_a_code_is_answered_politely(client, owner, text) -
 
     assert answer.status_code == 400
     assert "Traceback" not in answer.content.decode()
+
+
+def test_a_visitor_who_left_may_come_again_in_the_same_browser(client, code) -> None:
+    redeem(client, code.text)
+    client.post("/leave/")
+    assert "You are in" not in client.get("/").content.decode()
+
+    again = redeem(client, code.text)
+
+    assert again.status_code == 302
+    assert "You are in" in client.get("/").content.decode()
+    assert CodeMember.objects.count() == 1
+
+
+def test_the_owner_is_warned_before_taking_the_visitors_place(client, owner, code) -> None:
+    client.force_login(owner)
+
+    assert "This link is for the visitor" in client.get("/", {"code": code.text}).content.decode()
+
+
+@pytest.mark.parametrize("path", ["/ask/", "/redeem/"])
+def test_the_address_of_a_refused_form_leads_home_when_it_is_asked_for_again(client, owner, path) -> None:
+    answer = client.get(path)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/")

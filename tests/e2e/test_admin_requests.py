@@ -94,3 +94,27 @@ def test_a_closed_request_leaves_the_open_ones_at_the_next_look(supplier, ask, s
     expect(row.get_by_test_id("request-status")).to_have_attribute("data-status", "closed")
     signed_in.reload()
     expect(row).to_have_count(0)
+
+
+def test_after_a_button_pressed_by_key_its_row_has_the_focus(supplier, ask, signed_in, site) -> None:
+    request = ask()
+    signed_in.goto(f"{site}/admin/requests/accessrequest/")
+    button = signed_in.get_by_test_id(f"request-row-{request.pk}").get_by_test_id("request-close")
+
+    button.focus()
+    signed_in.keyboard.press("Enter")
+
+    expect(signed_in.get_by_test_id(f"request-row-{request.pk}")).to_be_focused()
+
+
+def test_a_page_from_before_another_sign_in_says_that_it_is_out_of_date(supplier, ask, signed_in, site) -> None:
+    ask()
+    signed_in.goto(f"{site}/admin/requests/accessrequest/")
+    name = "standmeet_csrf"
+    [cookie] = [c for c in signed_in.context.cookies() if c["name"] == name]
+    signed_in.context.add_cookies([{**cookie, "value": "x" * 32}])
+
+    signed_in.get_by_test_id("request-approve").click()
+
+    expect(signed_in.get_by_test_id("toast-error")).to_contain_text("out of date")
+    signed_in.said.clear()  # Chromium notes the 403 as an error

@@ -23,10 +23,10 @@ def test_an_approved_visitor_comes_in_with_the_mailed_code(
     link = row.get_by_test_id("request-link").get_attribute("href")
     assert link == f"{site}/?code={code}"
 
-    smtp.wait_for(1)
-    assert smtp.mails[0].envelope_to == ["ana@example.net"]
-    assert code in smtp.mails[0].get_content()
-    assert link in smtp.mails[0].get_content()
+    smtp.wait_for(2)
+    [mail] = [mail for mail in smtp.mails if mail.envelope_to == ["ana@example.net"]]  # the other one told the owner
+    assert code in mail.get_content()
+    assert link in mail.get_content()
 
     visitor_page.goto(link)
     expect(visitor_page.get_by_test_id("inside")).to_have_count(0)

@@ -122,3 +122,39 @@ def test_no_page_carries_anything_inline(admin, ask, supplier, client) -> None:
         assert " style=" not in text
         assert "<style" not in text
         assert " onclick=" not in text
+
+
+def test_a_button_pressed_after_signing_out_leads_to_the_sign_in_page(client, ask, supplier) -> None:
+    answer = client.post(f"{LIST}{ask().pk}/do/access_requests.approve/", headers={"HX-Request": "true"})
+
+    assert answer.status_code == 204
+    assert answer["HX-Redirect"].startswith("/admin/login/?next=")
+
+
+def test_a_search_goes_through_all_statuses(admin, ask) -> None:
+    request = ask(name="Carla Closed")
+    AccessRequest.objects.filter(pk=request.pk).update(status="closed", closed_at=timezone.now())
+
+    assert "Carla Closed" not in admin.get(LIST).content.decode()
+    assert "Carla Closed" in admin.get(LIST, {"q": "carla"}).content.decode()
+    assert "Carla Closed" not in admin.get(LIST, {"q": "carla", "status": "open"}).content.decode()
+
+
+def test_a_status_that_does_not_exist_shows_the_open_ones(admin, ask) -> None:
+    ask(name="Ana Open")
+
+    text = admin.get(LIST, {"status": "bogus"}).content.decode()
+
+    assert "Ana Open" in text
+    assert 'data-testid="filter-open" aria-current="page"' in text
+
+
+def test_a_revoked_code_is_shown_as_revoked(admin, ask, by, supplier) -> None:
+    approval = perform(registry.operations()["access_requests.approve"], by, request_id=ask().pk)
+    AccessRequest.objects.get().code.revoke(timezone.now())
+
+    text = admin.get(LIST).content.decode()
+
+    assert approval.code in text
+    assert approval.link not in text
+    assert "revoked" in text

@@ -210,3 +210,16 @@ def test_a_code_is_valid_for_180_days(by, ask, supplier) -> None:
     assert code.expires_at - code.issued_at == timedelta(days=180)
     assert code.is_valid_at(timezone.now() + timedelta(days=179))
     assert not code.is_valid_at(timezone.now() + timedelta(days=181))
+
+
+def test_closing_a_request_cancels_a_mail_that_has_not_gone_out(by, ask, supplier, smtp, work) -> None:
+    request = ask()
+    approval = do("approve", by, request_id=request.pk)
+
+    do("close", by, request_id=request.pk)
+
+    assert work() == []
+    request.refresh_from_db()
+    assert (request.status, request.mail_state) == ("closed", "failed")
+    assert Task.objects.get(pk=approval.mail.job_id).state == "cancelled"
+    assert smtp.mails == []

@@ -1,9 +1,34 @@
 // A button that had the focus may go with the row's new state: the row takes the focus then.
 let acting = null;
 document.addEventListener("htmx:beforeRequest", (event) => {
-  const row = event.target.closest(".row");
-  if (row) acting = row;
+  acting = event.target.closest(".row") || acting;
+});
+document.addEventListener("htmx:oobAfterSwap", () => {
+  if (!acting || document.activeElement !== document.body) return;
+  acting.focus();
+  acting = null;
+});
+
+// What was pressed and did not happen is said, when the answer does not say it itself.
+function toast(text) {
+  const said = document.createElement("p");
+  said.className = "toast toast-error";
+  said.dataset.testid = "toast-error";
+  said.textContent = text;
+  document.getElementById("toasts").append(said);
+}
+function pressed(event) {
+  return event.detail.requestConfig.verb === "post";
+}
+document.addEventListener("htmx:sendError", (event) => {
+  if (pressed(event)) toast("The server does not answer. Nothing was done as far as we know: reload the page and look.");
 });
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (acting && event.target.closest("form") && document.activeElement === document.body) acting.focus();
+  const answer = event.detail.xhr;
+  if (answer.status < 400 || !pressed(event) || answer.responseText.includes('id="toasts"')) return;
+  toast(
+    answer.status === 403
+      ? "Nothing was done: this page is out of date, because you signed in again. Reload it."
+      : `Nothing was done: the server answered ${answer.status}. Reload the page and try again.`,
+  );
 });

@@ -6,6 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+MOST = 64
+
 
 class Command(BaseCommand):
     help = "Run a worker: as many processes per queue as the settings say, until SIGTERM or Ctrl-C."
@@ -30,7 +32,10 @@ class Command(BaseCommand):
         sizes = {}
         for part in text.split(","):
             queue, _, size = part.partition("=")
-            if queue not in settings.QUEUES or not size.isdigit():
-                raise CommandError(f"--queues: {part!r} is not queue=number with one of {', '.join(settings.QUEUES)}.")
+            if queue not in settings.QUEUES or queue in sizes or not size.isascii() or not size.isdigit():
+                known = ", ".join(settings.QUEUES)
+                raise CommandError(f"--queues: {part!r} is not queue=number, once for one of {known}.")
+            if int(size) > MOST:
+                raise CommandError(f"--queues: {part!r}: at most {MOST} processes a queue.")
             sizes[queue] = int(size)
         return sizes

@@ -1,15 +1,9 @@
 -- rescue: free the tasks of workers that died and those whose lease has passed; it counts as a failed attempt
-WITH running AS (
-    SELECT id, attempt >= max_attempts AS spent, lease_until < statement_timestamp() AS passed,
-           worker_id = ANY(%(dead)s::bigint[])
-           -- a claim that was committed after its worker's death had been noticed
-           OR NOT EXISTS (SELECT FROM tasks_worker w WHERE w.id = t.worker_id) AS died
-    FROM tasks_task t WHERE state = 'running'),
-lost AS MATERIALIZED (
-    SELECT r.id, spent, died FROM running r JOIN tasks_task t USING (id)
-    WHERE (died OR passed) AND t.state = 'running'
-    ORDER BY r.id LIMIT %(limit)s
-    FOR UPDATE OF t SKIP LOCKED)
+WITH lost AS MATERIALIZED (
+    SELECT id, attempt >= max_attempts AS spent, worker_id = ANY(%(dead)s::bigint[]) AS died FROM tasks_task
+    WHERE state = 'running' AND (worker_id = ANY(%(dead)s::bigint[]) OR lease_until < statement_timestamp())
+    ORDER BY id LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED)
 UPDATE tasks_task t
 SET state = CASE WHEN spent THEN 'discarded' ELSE 'retryable' END,
     errors = t.errors || jsonb_build_array(jsonb_build_object(

@@ -17,7 +17,6 @@ from tasks.queue.direct import connect
 from tasks.queue.models import Task
 from tests.probe.kinds import HEARS, IGNORED, NOTICED, ONCE, QUICK, Noticed
 from tests.probe.models import Effect
-from tests.processes import WorkerProcess
 
 pytestmark = pytest.mark.django_db
 
@@ -113,9 +112,8 @@ def test_event_delivery_and_task_vanish_together_when_the_change_is_rolled_back(
     assert [model.objects.count() for model in (Event, Delivery, Task)] == [0, 0, 0]
 
 
-def test_nobody_else_sees_the_event_or_its_task_before_the_change_is_committed(
-    worker: WorkerProcess, by: Caller
-) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_nobody_else_sees_the_event_or_its_task_before_the_change_is_committed(by: Caller) -> None:
     tables = "SELECT (SELECT count(*) FROM tasks_event), (SELECT count(*) FROM tasks_task)"
     with connect("other") as other:
         with transaction.atomic():
