@@ -17,7 +17,7 @@ from tasks.queue.slots import Slots
 from tasks.queue.sql import statement
 
 NEW_CHANNEL = "standmeet_job_new"
-POLL = 0.09  # seconds between looks at the table: a task whose notification was lost starts within 100 ms
+POLL = 0.08  # seconds between looks at the table: a task whose notification was lost starts within 100 ms
 BELL = 0
 
 

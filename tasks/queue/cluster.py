@@ -198,7 +198,7 @@ class WorkerGroup(Cluster):
         preload()
         self.start()
         ends = {signal.SIGTERM, signal.SIGINT}
-        # When a stop and SIGCONT outlast the wait, CPython returns a siginfo that it never filled: only these two end it.
+        # When a freeze outlasts the wait, CPython returns a siginfo that it never filled: only these two end it.
         while not (caught := signal.sigtimedwait(SIGNALS | ends, 1)) or caught.si_signo not in ends:
             if not self.sentinel.is_alive():
                 log.error("the sentinel died (exit code %s): starting anew", self.sentinel.exitcode)
