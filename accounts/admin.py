@@ -41,9 +41,8 @@ class AccessCodeAdmin(RowsAdmin):
         return super().changelist_view(request, {**extra, **(extra_context or {})})
 
 
-@admin.register(Owner)
-class AccountAdmin(admin.ModelAdmin):
-    """The owner's own account, on one page."""
+class OnePage(admin.ModelAdmin):
+    """One page of our own in the place of Django's list and forms."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -53,6 +52,11 @@ class AccountAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+@admin.register(Owner)
+class AccountAdmin(OnePage):
+    """The owner's own account, on one page."""
 
     def get_urls(self) -> list[Any]:
         pending = self.admin_site.admin_view(self.pending_view)
@@ -88,17 +92,8 @@ class AccountAdmin(admin.ModelAdmin):
 
 
 @admin.register(MailSupplier)
-class MailSupplierAdmin(admin.ModelAdmin):
+class MailSupplierAdmin(OnePage):
     """One page instead of a list: there is one supplier."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return obj is None and super().has_change_permission(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if request.method == "POST":
