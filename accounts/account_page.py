@@ -36,7 +36,7 @@ class NotSent(Refused):
 
 def do(request: HttpRequest, name: str) -> str:
     """Perform the form's operation; the sentence for its toast."""
-    given: dict[str, Any] = {field: request.POST.get(field, "") for field in FORMS[name]}
+    given: dict[str, Any] = {field: request.POST[field] for field in FORMS[name] if field in request.POST}
     if name == "account.change_password":
         given["recovered"] = bool(request.session.get(RECOVERED))
     result = perform(registry.operations()[name], by(request), **given)

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
@@ -14,7 +14,7 @@ from accounts.states import SupplierState
 from tasks import registry
 from tasks.declare import Operation
 from tasks.errors import BadInput, Refused
-from tasks.panel.rows import RowsAdmin, by
+from tasks.panel.rows import STOP_POLLING, RowsAdmin, by
 from tasks.perform import perform
 
 
@@ -59,12 +59,13 @@ class AccountAdmin(OnePage):
     """The owner's own account, on one page."""
 
     def get_urls(self) -> list[Any]:
-        pending = self.admin_site.admin_view(self.pending_view)
-        return [path("pending/", pending, name="accounts_owner_pending"), *super().get_urls()]
+        return [path("pending/", self.pending_view, name="accounts_owner_pending"), *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        if request.method != "POST":
+        if request.method in ("GET", "HEAD"):
             return self.page(request)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         name = request.POST.get("do", "")
         if name not in account_page.FORMS:
             return HttpResponse("There is no such operation.", status=404, content_type="text/plain")
@@ -87,7 +88,9 @@ class AccountAdmin(OnePage):
         return render(request, "accounts/account.html", context, status=status)
 
     def pending_view(self, request: HttpRequest) -> HttpResponse:
-        """The pending row, which asks for itself until its mail's state is final."""
+        """The pending row, which asks for itself until its mail's state is final, or nobody is signed in."""
+        if not self.has_view_permission(request):
+            return HttpResponse(status=STOP_POLLING)
         return render(request, "accounts/pending.html", account_page.pending_context(request))
 
 

@@ -22,8 +22,8 @@ operations: list[Operation] = [
         Operation(f"account.{name}", run, summary, "accounts.change_owner", frozenset({"admin"}))
         for name, run, summary in (
             ("set_time_zone", do.set_time_zone, "Set the time zone of the admin"),
-            ("change_password", do.change_password, "Set a new password"),
-            ("change_email", do.change_email, "Change the e-mail address; the new one is asked to confirm"),
+            ("change_password", errands.change_password, "Set a new password"),
+            ("change_email", errands.change_email, "Change the e-mail address; the new one is asked to confirm"),
             ("resend_email_confirmation", do.resend_email_confirmation, "Mail the link to the new address again"),
             ("cancel_email_change", do.cancel_email_change, "Keep the present e-mail address"),
             ("generate_recovery", errands.generate_recovery, "Mail a recovery phrase to the present address"),

@@ -36,7 +36,8 @@ def compose(
     message = EmailMessage()
     message["Message-ID"] = f"<{message_id}@standmeet>"
     message["Date"] = format_datetime(timezone.now())
-    message["Subject"] = " ".join(subject.split())
+    # A visitor's text may hold encoded words (RFC 2047), which some Pythons decode here into new header lines.
+    message["Subject"] = " ".join(subject.replace("=?", "= ?").split())
     message["To"] = Address(addr_spec=to)
     if reply_to:
         message["Reply-To"] = Address(addr_spec=reply_to)

@@ -1,4 +1,4 @@
-"""Operation, call outside, operation: for effects whose caller waits by decision."""
+"""Operation, call outside, operation: for effects whose caller waits by decision, and what must be counted first."""
 
 import secrets
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts import operations, smtp
 from accounts.delivery import compose, server
-from accounts.models import MailSupplier, RecoveryPhrase
+from accounts.models import MailSupplier, Owner, RecoveryPhrase
 from accounts.queries import supplier_of, verified_supplier
 from accounts.vault import Unreadable
 from tasks.declare import Caller
@@ -27,7 +27,7 @@ def connect_supplier(
 ) -> MailSupplier:
     """Sign in to the server for real, and keep it as the owner's supplier only if that works.
 
-    An empty password means the stored one, where host and user are unchanged.
+    An empty password means the stored one, where nothing else than the From address is changed.
     """
     wrong = {}
     host = host.strip()
@@ -43,14 +43,38 @@ def connect_supplier(
         raise BadInput("; ".join(f"The {name} {what}" for name, what in wrong.items()) + ".", wrong)
     from_address = operations.check_address(from_address, "from_address")
     stored = supplier_of(by.user)
-    keep = not password and stored is not None and (stored.host, stored.user) == (host, user)
-    secret = stored.password if keep and stored else password
+    door = (host, port, security, user)
+    same = stored is not None and (stored.host, stored.port, stored.security, stored.user) == door
+    keep = same and not password
+    try:
+        secret = stored.password if keep and stored else password
+    except Unreadable as unreadable:
+        raise BadInput(f"Type the password again. {unreadable}", {"password": "must be typed again"}) from None
     try:
         smtp.check(smtp.Server(host, port, security, user, secret))
     except (smtp.MailTrouble, ValueError) as trouble:
         raise BadInput(f"Not connected. {trouble}", {"host": str(trouble)}) from trouble
     values = {"host": host, "port": port, "security": security, "user": user, "from_address": from_address}
     return operations.store_supplier(by, values=values, password=None if keep else password)
+
+
+def proved(by: Caller, password: str, field: str) -> None:
+    """Refuse a wrong password; that it was wrong has been counted then."""
+    if not operations.prove_password(by, password=password):
+        raise BadInput("The current password is not right.", {field: "is not right"})
+
+
+def change_password(by: Caller, *, new: str, again: str, current: str = "", recovered: bool = False) -> Owner:
+    """Set a new password. The current one is asked for, except after signing in by a recovery phrase."""
+    if not recovered:
+        proved(by, current, "current")
+    return operations.set_password(by, new=new, again=again)
+
+
+def change_email(by: Caller, *, current_password: str, address: str, again: str) -> operations.EmailChange:
+    """Change the address for an owner who gives the current password."""
+    proved(by, current_password, "current_password")
+    return operations.set_email(by, address=address, again=again)
 
 
 @dataclass(frozen=True)

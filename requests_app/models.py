@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.addresses import deliverable
 from accounts.models import AccessCode
 from requests_app.states import TRANSITIONS, MailState, Status
 from tasks.errors import WrongState
@@ -24,7 +25,7 @@ class AccessRequest(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_requests")
     name = models.CharField(max_length=200, blank=True, validators=[no_nul])
     organisation = models.CharField(max_length=200, blank=True, validators=[no_nul])
-    email = models.EmailField("e-mail", max_length=254, validators=[no_nul])
+    email = models.EmailField("e-mail", max_length=254, validators=[no_nul, deliverable])
     message = models.TextField(max_length=20_000, validators=[no_nul, MaxLengthValidator(20_000)])
     status = models.CharField(max_length=8, choices=Status, default=Status.OPEN)
     created_at = models.DateTimeField()

@@ -1,18 +1,18 @@
 """The account's operations, one file a subject, added up here."""
 
-from accounts.operations.account import change_password, describe, set_time_zone
+from accounts.operations.account import describe, prove_password, set_password, set_time_zone
 from accounts.operations.codes import Redemption, redeem, revoke_code
 from accounts.operations.email import (
     Confirmation,
     EmailChange,
     cancel_email_change,
-    change_email,
     check_address,
     confirm_email,
     find_token,
     mint_email_token,
     resend_email_confirmation,
     restore_email,
+    set_email,
 )
 from accounts.operations.mail import MAILS_AN_HOUR, Slot, mark_mail_accepted, mark_mail_uncertain, take_slot
 from accounts.operations.recovery import keep_phrase, record_login, recover
@@ -26,8 +26,6 @@ __all__ = [
     "Redemption",
     "Slot",
     "cancel_email_change",
-    "change_email",
-    "change_password",
     "check_address",
     "confirm_email",
     "describe",
@@ -39,12 +37,15 @@ __all__ = [
     "mark_supplier_broken",
     "mint_email_token",
     "record_login",
+    "prove_password",
     "recover",
     "redeem",
     "resend_email_confirmation",
     "restore_email",
     "revoke_code",
     "rotate_secrets",
+    "set_email",
+    "set_password",
     "set_time_zone",
     "store_supplier",
     "take_slot",

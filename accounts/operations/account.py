@@ -1,19 +1,25 @@
 import zoneinfo
+from datetime import timedelta
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from accounts.models import Owner
+from accounts.models import Attempt, Owner
 from tasks.declare import Caller
 from tasks.errors import BadInput
 
+TRIES = 10
+TRIES_WITHIN = timedelta(minutes=15)
+
 
 @transaction.atomic(durable=True)
-def describe(by: Caller, *, full_name: str, introduction: str = "") -> Owner:
+def describe(by: Caller, *, full_name: str, introduction: str | None = None) -> Owner:
     """Set the name and the short introduction on the public page."""
     owner: Owner = by.user
-    owner.full_name, owner.introduction = full_name.strip(), introduction.strip()
+    owner.full_name = full_name.strip()
+    if introduction is not None:
+        owner.introduction = introduction.replace("\r\n", "\n").strip()
     try:
         owner.clean_fields(exclude={field.name for field in owner._meta.fields} - {"full_name", "introduction"})
     except ValidationError as error:
@@ -35,11 +41,19 @@ def set_time_zone(by: Caller, *, time_zone: str) -> Owner:
 
 
 @transaction.atomic(durable=True)
-def change_password(by: Caller, *, new: str, again: str, current: str = "", recovered: bool = False) -> Owner:
-    """Set a new password. The current one is asked for, except after signing in by a recovery phrase."""
+def prove_password(by: Caller, *, password: str) -> bool:
+    """Whether this is the owner's password. Wrong ones are counted, and a session has only so many."""
+    attempt = Attempt.objects.spend("password", str(by.user.pk), most=TRIES, within=TRIES_WITHIN, at=by.at)
+    right: bool = Owner.objects.get(pk=by.user.pk).check_password(password)
+    if right:
+        attempt.delete()
+    return right
+
+
+@transaction.atomic(durable=True)
+def set_password(by: Caller, *, new: str, again: str) -> Owner:
+    """Set a new password, once it is proved that the owner asks."""
     owner = Owner.objects.select_for_update().get(pk=by.user.pk)
-    if not recovered and not owner.check_password(current):
-        raise BadInput("The current password is not right.", {"current": "is not right"})
     if new != again:
         raise BadInput("The two new passwords differ.", {"again": "must be the same as the new password"})
     try:

@@ -5,6 +5,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 
 from accounts import events, vault, work
+from accounts.addresses import deliverable
 from accounts.email_change import VALID
 from accounts.models import EmailToken, Owner, PendingEmail
 from accounts.queries import verified_supplier
@@ -17,6 +18,7 @@ from tasks.queue.enqueue import enqueue
 def check_address(address: str, field: str) -> str:
     try:
         validate_email(address.strip())
+        deliverable(address.strip())
     except ValidationError:
         raise BadInput("Give a complete e-mail address.", {field: "must be a complete e-mail address"}) from None
     return address.strip()
@@ -31,11 +33,9 @@ class EmailChange:
 
 
 @transaction.atomic(durable=True)
-def change_email(by: Caller, *, current_password: str, address: str, again: str) -> EmailChange:
+def set_email(by: Caller, *, address: str, again: str) -> EmailChange:
     """Ask the new address to confirm, where mail can be sent; change it at once where not."""
     owner = Owner.objects.select_for_update().get(pk=by.user.pk)
-    if not owner.check_password(current_password):
-        raise BadInput("The current password is not right.", {"current_password": "is not right"})
     address = check_address(address, "address")
     if address != again.strip():
         raise BadInput("The two addresses differ.", {"again": "must be the same as the new address"})
@@ -43,7 +43,7 @@ def change_email(by: Caller, *, current_password: str, address: str, again: str)
         raise BadInput("This is your address already.", {"address": "must be another one than now"})
     if Owner.objects.filter(email__iexact=address).exclude(pk=owner.pk).exists():
         raise BadInput("Another owner has this address.", {"address": "must not be in use"})
-    PendingEmail.objects.filter(owner=owner).delete()
+    forget_pending(owner)
     if verified_supplier(owner) is None:
         apply(by, owner, address)
         return EmailChange(address, None)
@@ -70,10 +70,16 @@ def mail_link(pending: PendingEmail) -> PendingEmail:
     return pending
 
 
+def forget_pending(owner: Owner) -> bool:
+    """Locked first: a token that is being minted would keep the row."""
+    pending = PendingEmail.objects.select_for_update().filter(owner=owner).first()
+    return bool(pending and pending.delete())
+
+
 @transaction.atomic(durable=True)
 def cancel_email_change(by: Caller) -> None:
     """Forget the new address; links to it confirm nothing any more."""
-    if not PendingEmail.objects.filter(owner=by.user).delete()[0]:
+    if not forget_pending(Owner.objects.select_for_update().get(pk=by.user.pk)):
         raise NotFound("No change of the e-mail address is pending.")
 
 
@@ -98,12 +104,12 @@ def confirm_email(by: Caller, *, token: str) -> Confirmation:
     found = find_token(token)
     if found is None:
         return Confirmation("invalid")
+    owner = Owner.objects.select_for_update().get(pk=found.pending.owner_id)
     pending = PendingEmail.objects.select_for_update().filter(pk=found.pending_id).first()
     if pending is None:
         return Confirmation("invalid")
     if not pending.is_open_at(by.at):
         return Confirmation("expired", pending.address)
-    owner = Owner.objects.select_for_update().get(pk=pending.owner_id)
     if Owner.objects.filter(email__iexact=pending.address).exclude(pk=owner.pk).exists():
         return Confirmation("invalid")
     before = owner.email
@@ -121,8 +127,11 @@ def find_token(token: str) -> EmailToken | None:
 def restore_email(by: Caller, *, address: str) -> Owner:
     """From the machine's shell: set the address at once, whoever changed it."""
     owner = Owner.objects.select_for_update().get(pk=by.user.pk)
-    PendingEmail.objects.filter(owner=owner).delete()
-    apply(by, owner, check_address(address, "address"))
+    address = check_address(address, "address")
+    if Owner.objects.filter(email__iexact=address).exclude(pk=owner.pk).exists():
+        raise BadInput("Another owner has this address.", {"address": "must not be in use"})
+    forget_pending(owner)
+    apply(by, owner, address)
     return owner
 
 
