@@ -126,9 +126,14 @@ class Keeper:
 
 
 @pytest.fixture(scope="session")
-def keeper() -> Iterator[Keeper]:
-    keeper = Keeper()
-    yield keeper
+def keeper() -> Keeper:
+    return Keeper()
+
+
+@pytest.fixture(scope="session")
+def ends_before_the_database(django_db_setup: None, keeper: Keeper) -> Iterator[None]:
+    """The last worker is stopped before the database, in which it is at work, is dropped."""
+    yield
     keeper.stop()
 
 
@@ -141,7 +146,11 @@ def nobody_else_at_work(request: pytest.FixtureRequest, keeper: Keeper) -> None:
 
 @pytest.fixture
 def worker(
-    transactional_db: None, keeper: Keeper, tmp_path_factory: pytest.TempPathFactory, live_server: Any
+    transactional_db: None,
+    keeper: Keeper,
+    ends_before_the_database: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    live_server: Any,
 ) -> Iterator[WorkerProcess]:
     """A whole worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
     worker = keeper.start(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)

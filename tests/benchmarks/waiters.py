@@ -49,8 +49,9 @@ def turn(pool: ThreadPoolExecutor) -> tuple[list[float], float, int]:
         [listening] = conn.execute(LISTENING).fetchone()  # type: ignore[misc]
     assert not any(call.done() for call in calls.values()), "the jobs fell due too early"
     ended = {job: call.result() for job, call in calls.items()}
-    finished = dict(Task.objects.filter(pk__in=jobs).values_list("pk", "finalized_at"))
-    return [(ended[job] - finished[job].timestamp()) * 1000 for job in ended], over_cap, listening
+    tasks = Task.objects.filter(pk__in=ended)
+    finished = {task.pk: task.finalized_at.timestamp() for task in tasks if task.finalized_at}
+    return [(ended[job] - finished[job]) * 1000 for job in ended], over_cap, listening
 
 
 def run() -> Figures:

@@ -33,7 +33,6 @@ ROUNDS, SAMPLES, WARM_UP = 4, 100, 20
 PAUSE = 0.005
 WANTED = {"ratio": ("<=", 4), "p99_ms": ("<=", 20), "call_p99_ms": ("<=", 20)}
 
-
 Enqueued = tuple[int, float]  # the job's id, and when it was committed
 
 
@@ -75,7 +74,7 @@ def run() -> Figures:
     with worker(), pingpong() as limit, enqueueing() as one:
         listener = waits().listen()
         until(lambda: listener.connected, what="the listener is connected")
-        measures = {
+        measures: dict[str, Callable[[], float]] = {
             "limit": limit.sample,
             "": lambda: registered(*one()),
             "call": lambda: called(*one()),
