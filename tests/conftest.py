@@ -14,7 +14,7 @@ from accounts.states import SupplierState
 from tasks import registry
 from tasks.declare import Caller
 from tasks.queue import completion, sql
-from tasks.queue.models import Task
+from tasks.queue.models import Task, Worker
 from tasks.queue.runner import Claimed, conclude, execute
 from tasks.queue.transitions import change
 from tests.processes import WorkerProcess, until
@@ -110,7 +110,7 @@ ENDED = (0, -signal.SIGTERM)  # the latter when it had not even begun
 
 
 class Keeper:
-    """Keeps one worker from test to test, for as long as tests ask for it: to start one takes a second."""
+    """Knows the worker that a test asked for, until it is stopped."""
 
     worker: WorkerProcess | None = None
 
@@ -153,7 +153,9 @@ def worker(
     live_server: Any,
 ) -> Iterator[WorkerProcess]:
     """A whole worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
+    keeper.stop()  # the flush after an earlier test took its processes' rows: they would be replaced in this one
     worker = keeper.start(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
+    until(lambda: Worker.objects.count() == sum(settings.QUEUES.values()), what="the worker is whole")
     yield worker
     assert worker.process.poll() is None, worker.log.read_text()
     Task.objects.filter(state__in=["pending", "retryable"]).delete()
