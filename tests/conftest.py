@@ -1,6 +1,5 @@
 import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -106,60 +105,21 @@ def work() -> Callable[[], list[str]]:
     return run
 
 
-ENDED = (0, -signal.SIGTERM)  # the latter when it had not even begun
-
-
-class Keeper:
-    """Knows the worker that a test asked for, until it is stopped."""
-
-    worker: WorkerProcess | None = None
-
-    def start(self, log: Path, **env: str) -> WorkerProcess:
-        if self.worker is None:
-            self.worker = WorkerProcess(log, **env)
-        return self.worker
-
-    def stop(self) -> None:
-        worker, self.worker = self.worker, None
-        if worker:
-            assert worker.stop() in ENDED, worker.log.read_text()
-
-
-@pytest.fixture(scope="session")
-def keeper() -> Keeper:
-    return Keeper()
-
-
-@pytest.fixture(scope="session")
-def ends_before_the_database(django_db_setup: None, keeper: Keeper) -> Iterator[None]:
-    """The last worker is stopped before the database, in which it is at work, is dropped."""
-    yield
-    keeper.stop()
-
-
-@pytest.fixture(autouse=True)
-def nobody_else_at_work(request: pytest.FixtureRequest, keeper: Keeper) -> None:
-    """A worker that an earlier test asked for must not take the tasks of a test that does not."""
-    if "worker" not in request.fixturenames:
-        keeper.stop()
-
-
 @pytest.fixture
 def worker(
-    transactional_db: None,
-    keeper: Keeper,
-    ends_before_the_database: None,
-    tmp_path_factory: pytest.TempPathFactory,
-    live_server: Any,
+    transactional_db: None, tmp_path_factory: pytest.TempPathFactory, live_server: Any
 ) -> Iterator[WorkerProcess]:
-    """A whole worker. After the test its queue is emptied: the flush that follows takes every table's lock."""
-    keeper.stop()  # the flush after an earlier test took its processes' rows: they would be replaced in this one
-    worker = keeper.start(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
-    until(lambda: Worker.objects.count() == sum(settings.QUEUES.values()), what="the worker is whole")
-    yield worker
-    assert worker.process.poll() is None, worker.log.read_text()
-    Task.objects.filter(state__in=["pending", "retryable"]).delete()
-    until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
+    """A whole worker, for this test alone: it takes no other test's tasks, and its rows are not flushed under it."""
+    worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
+    try:
+        until(lambda: Worker.objects.count() == sum(settings.QUEUES.values()), what="the worker is whole")
+        yield worker
+        assert worker.process.poll() is None, worker.log.read_text()
+        Task.objects.filter(state__in=["pending", "retryable"]).delete()
+        until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
+    finally:
+        code = worker.stop()
+    assert code == 0, worker.log.read_text()
 
 
 @pytest.fixture
