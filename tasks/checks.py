@@ -38,6 +38,8 @@ def kinds(catalog: Catalog) -> Iterator[tuple[str, str]]:
             yield "E003", f"The kind {kind.name!r} runs on {kind.queue!r}, which is not a queue."
         if kind.attempts < 1 or kind.limit.total_seconds() <= 0 or not kind.backoff.steps:
             yield "E004", f"The kind {kind.name!r} needs at least one attempt, a time limit and a backoff."
+        if kind.quick and (kind.settle or kind.attempts < 2):
+            yield "E015", f"The kind {kind.name!r} is quick, so it may have no settle and needs a second attempt."
         for path in filter(None, (kind.handler, kind.settle)):
             try:
                 registry.resolve(path)

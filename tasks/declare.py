@@ -71,7 +71,9 @@ class TaskKind:
 
     `handler` and `settle` are dotted paths, resolved at start: `handler(args)` does the work, may run twice and runs
     outside any transaction; `settle(args, final)` writes what a terminal state means to the row of business, in the
-    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it.
+    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it. A `quick`
+    kind takes milliseconds and may well run twice: in a backlog a worker takes several in their first attempt together
+    and commits their ends together.
     """
 
     name: str
@@ -84,6 +86,7 @@ class TaskKind:
     unique: Literal["once", "while_pending"] | None = None
     words: Words = field(default_factory=Words)
     settle: str | None = None
+    quick: bool = False
 
 
 @dataclass(frozen=True)

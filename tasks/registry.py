@@ -22,6 +22,11 @@ def kinds() -> dict[str, TaskKind]:
 
 
 @cache
+def quick_kinds() -> list[str]:
+    return [kind.name for kind in catalog().kinds if kind.quick]
+
+
+@cache
 def event_types() -> dict[str, EventType]:
     return {event.name: event for event in catalog().events}
 
@@ -48,5 +53,5 @@ def operations_on(model: str, *, face: str) -> list[Operation]:
 
 def forget() -> None:
     """Read the catalog anew (settings.CATALOG was changed by a test)."""
-    for cached in (catalog, kinds, event_types, operations, subscribers):
+    for cached in (catalog, kinds, quick_kinds, event_types, operations, subscribers):
         cached.cache_clear()

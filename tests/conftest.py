@@ -100,7 +100,7 @@ def work() -> Callable[[], list[str]]:
 
     def claim(queue: str, worker: int) -> Claimed | None:
         rows = change("claim", queue=queue, worker=worker, lease=60)
-        return Claimed.of(rows[0]) if rows else None
+        return Claimed.of(rows[0], worker) if rows else None
 
     return run
 

@@ -23,6 +23,7 @@ from tasks import registry
 from tasks.queue import bell, housekeeper
 from tasks.queue.bell import BELL, Pipe
 from tasks.queue.forever import NO_DATABASE
+from tasks.queue.hands import Hands
 from tasks.queue.housekeeper import HOUSEKEEPER
 from tasks.queue.processes import die_with
 from tasks.queue.runner import Runner
@@ -91,10 +92,10 @@ def child(parent: int, run: Callable[..., None], *args: Any) -> None:
     run(*args)
 
 
-def work(queue: str, group: uuid.UUID, slot: int, slots: Slots, pipes: dict[str, Pipe]) -> None:
+def work(queue: str, group: uuid.UUID, slot: int, slots: Slots, hands: Hands, pipes: dict[str, Pipe]) -> None:
     for pipe in pipes.values():  # so that a read ends when the bell and the sentinel are gone
         os.close(pipe.write)
-    Runner(queue, group, slot, slots, pipes[queue].read).run()
+    Runner(queue, group, slot, slots, hands, pipes[queue].read).run()
 
 
 class Guard(Sentinel):
@@ -107,7 +108,7 @@ class Guard(Sentinel):
         super().__init__(stop, started, cluster_id, NoBroker(), start=False)
         self.queues = [queue for queue, size in sizes.items() for _ in range(size)]
         self.pool_size = len(self.queues)
-        self.slots = Slots(self.pool_size)
+        self.slots, self.hands = Slots(self.pool_size), Hands(self.pool_size)
         self.pipes = {queue: Pipe.of(size) for queue, size in sizes.items() if size}
         self.last = Flag()
         stop.watch = self.kill_frozen
@@ -120,7 +121,7 @@ class Guard(Sentinel):
         slot = self.free_slot()
         self.slots.vacate(slot)
         process = self.spawn_process(
-            child, self.pid, work, self.queues[slot], self.cluster_id, slot, self.slots, self.pipes
+            child, self.pid, work, self.queues[slot], self.cluster_id, slot, self.slots, self.hands, self.pipes
         )
         process.timer = Timer(self.slots, slot)
         self.pool.append(process)
@@ -131,7 +132,7 @@ class Guard(Sentinel):
 
     def spawn_monitor(self) -> Any:
         self.slots.tick(HOUSEKEEPER)
-        return self.spawn_process(child, self.pid, housekeeper.run, self.cluster_id, self.slots, self.last)
+        return self.spawn_process(child, self.pid, housekeeper.run, self.cluster_id, self.slots, self.hands, self.last)
 
     def kill_frozen(self) -> None:
         """The guard re-spawns only what has died."""

@@ -13,6 +13,7 @@ from django.db import connection
 from tasks import registry
 from tasks.queue import sql
 from tasks.queue.forever import forever
+from tasks.queue.hands import Hands
 from tasks.queue.models import Task, Worker
 from tasks.queue.processes import alive, machine, stopped
 from tasks.queue.receivers import SettleFailed
@@ -23,6 +24,7 @@ from tasks.queue.transitions import change
 log = logging.getLogger("standmeet.tasks")
 HOUSEKEEPER = 1
 TICK = 0.1
+PATIENCE = 0.03  # seconds that tasks wait behind another in a worker's hand
 RESCUE_BATCH = 100
 
 
@@ -70,7 +72,7 @@ def fail_overdue(held: Held) -> None:
     if task and kind:
         delay = backoff(kind, task.attempt, task.max_attempts)
         error = f"It ran longer than its limit of {kind.limit.total_seconds():g} s and was stopped."
-        settled("fail", id=held.task_id, claim=held.claim, error=error, delay=delay)
+        settled("fail", id=held.task_id, claim=held.claim, worker=held.worker, error=error, delay=delay)
 
 
 def settled(name: str, **params: Any) -> list[sql.Row]:
@@ -127,34 +129,45 @@ def renew(slots: Slots) -> None:
     """Prolong the leases of what is being worked on, unless the worker is frozen."""
     held = [h for h in slots.held() if not stopped(h.pid)]
     if held:
-        sql.do("renew", ids=[h.task_id for h in held], claims=[h.claim for h in held], lease=LEASE)
+        ids, claims, workers = zip(*((h.task_id, h.claim, h.worker) for h in held), strict=True)
+        sql.do("renew", ids=list(ids), claims=list(claims), workers=list(workers), lease=LEASE)
 
 
 def give_back(group: UUID) -> None:
     """At the end, when the group's workers are gone: nothing stays running, and no attempt is spent by the stop."""
     workers = list(Worker.objects.filter(group=group).values_list("pk", flat=True))
-    change("release", workers=workers, except_for=0)
+    change("release", workers=workers, except_for=[])
     sql.do("forget_workers", gone=workers, machine=machine())
 
 
-def keep(group: UUID, slots: Slots, last: Flag) -> None:
+def relieve(hands: Hands) -> None:
+    """Where a worker is long at one task of its hand, or dead, complete those it did and free those it did not."""
+    for late in hands.late(PATIENCE):
+        for name, pairs in (("complete", late.done), ("hand_back", late.unbegun)):
+            if pairs:
+                change(name, ids=[id for id, _ in pairs], claims=[claim for _, claim in pairs], worker=late.worker)
+        hands.seen_to(late)
+
+
+def keep(group: UUID, slots: Slots, hands: Hands, last: Flag) -> None:
     buried: dict[int, float] = {}
     burying, renewing, beating = Every(1), Every(LEASE / 4), Every(10)
     while not last.is_set():
         slots.tick(HOUSEKEEPER)
         kill_overdue(slots)
+        relieve(hands)
         if burying:
             bury_dead(buried)
         if renewing:
             renew(slots)
         if beating:
             beat(group, slots)
-        time.sleep(TICK)
+        time.sleep(PATIENCE if hands.any else TICK)
     give_back(group)
 
 
-def run(group: UUID, slots: Slots, last: Flag) -> None:
+def run(group: UUID, slots: Slots, hands: Hands, last: Flag) -> None:
     # SIGTERM to the whole group must not end it before the workers: `last` does.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    forever(lambda: keep(group, slots, last))
+    forever(lambda: keep(group, slots, hands, last))
     connection.close()

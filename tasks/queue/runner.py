@@ -22,6 +22,7 @@ from tasks.declare import TaskKind
 from tasks.queue import sql, wire
 from tasks.queue.context import current_task
 from tasks.queue.forever import NO_DATABASE
+from tasks.queue.hands import MOST, Hands
 from tasks.queue.outcomes import Discard, Snooze
 from tasks.queue.processes import machine, started
 from tasks.queue.receivers import SettleFailed
@@ -30,6 +31,7 @@ from tasks.queue.transitions import change
 
 log = logging.getLogger("standmeet.tasks")
 LEASE = 60.0  # seconds; the housekeeper renews it every quarter of it
+BRISK = 0.01  # seconds for a hand
 UNKNOWN_KIND = timedelta(minutes=1)
 LONGEST = 10 * 365 * 86400.0
 
@@ -42,15 +44,16 @@ class Stop(BaseException):
 class Claimed:
     id: int
     kind: str
+    worker: int
     claim: int
     attempt: int
     max_attempts: int
     args: dict[str, Any]
 
     @classmethod
-    def of(cls, row: sql.Row) -> "Claimed":
-        id, kind, _, _, claim, attempt, max_attempts, args = row
-        return cls(id, kind, claim, attempt, max_attempts, json.loads(args) if isinstance(args, str) else args)
+    def of(cls, row: sql.Row, worker: int) -> "Claimed":
+        id, kind, _, _, claim, attempt, max_attempts, args = row[:8]
+        return cls(id, kind, worker, claim, attempt, max_attempts, json.loads(args) if isinstance(args, str) else args)
 
 
 def message(error: BaseException) -> str:
@@ -96,10 +99,10 @@ def drop_connection() -> None:
 
 def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
     """Write down what the handler said. False where this claim no longer held the task."""
-    held: dict[str, Any] = {"id": task.id, "claim": task.claim}
+    held: dict[str, Any] = {"id": task.id, "claim": task.claim, "worker": task.worker}
     match outcome:
         case None:
-            made = change("complete", **held)
+            made = change("complete", **named([task]))
         case Snooze():
             made = change("snooze", **held, delay=within(outcome.delay.total_seconds()))
         case Discard():
@@ -108,6 +111,11 @@ def conclude(task: Claimed, kind: TaskKind | None, outcome: BaseException | None
             delay = backoff(kind, task.attempt, task.max_attempts) if kind else UNKNOWN_KIND.total_seconds()
             made = change("fail", **held, error=message(outcome), delay=delay)
     return bool(made)
+
+
+def named(tasks: list[Claimed]) -> dict[str, Any]:
+    """What names these tasks of one worker to a statement."""
+    return {"ids": [t.id for t in tasks], "claims": [t.claim for t in tasks], "worker": tasks[0].worker}
 
 
 def execute(task: Claimed, kind: TaskKind | None) -> BaseException | None:
@@ -129,12 +137,17 @@ def execute(task: Claimed, kind: TaskKind | None) -> BaseException | None:
 
 
 class Runner:
-    """Works on one queue, one task at a time, in the main thread of a process of its own."""
+    """Works on one queue, one task at a time, in the main thread of a process of its own.
 
-    def __init__(self, queue: str, group: UUID, slot: int, slots: Slots, bell: int) -> None:
-        self.queue, self.group, self.slot, self.slots, self.bell = queue, group, slot, slots, bell
-        self.worker: int | None = None
-        self.holding = 0  # the id of the task in hand
+    It takes one task, and completes it together with taking the next. While that goes briskly, of quick kinds and in a
+    backlog, it takes more at a time, up to a hand of MOST.
+    """
+
+    def __init__(self, queue: str, group: UUID, slot: int, slots: Slots, hands: Hands, bell: int) -> None:
+        self.queue, self.group, self.slot, self.slots, self.hands, self.bell = queue, group, slot, slots, hands, bell
+        self.worker = 0
+        self.holding: list[int] = []  # the ids of the tasks that were begun and are not concluded
+        self.most = 0
         self.stopping = self.idle = False
 
     def run(self) -> None:
@@ -174,13 +187,13 @@ class Runner:
             self.idle = False
 
     def session(self) -> None:
-        task = self.claim()
+        hand = self.claim()
         while True:
-            while task and not self.stopping:
-                task = self.work(task)
+            while hand and not self.stopping:
+                hand = self.work(hand)
             if self.stopping:
-                if task:  # claimed together with the end of the last one
-                    change("release", workers=[self.worker], except_for=0)
+                if hand:  # claimed together with the end of the last one
+                    change("release", workers=[self.worker], except_for=[])
                 return
             self.idle = True
             rung = b"" if self.stopping else os.read(self.bell, 1)  # it may have been told just before it was idle
@@ -188,13 +201,13 @@ class Runner:
             if not rung:  # nobody holds the other end: the group is gone
                 self.stopping = True
                 return
-            task = self.claim()
+            hand = self.claim()
 
     def connect(self) -> None:
         """Enrol, or after a lost connection give back what was claimed without our hearing of it."""
         connection.ensure_connection()
         wire.use()
-        if self.worker is None:
+        if not self.worker:
             pid = os.getpid()
             [(self.worker,)] = sql.run(
                 "enroll",
@@ -205,44 +218,87 @@ class Runner:
                 started=started(pid),
                 queue=self.queue,
             )
-            assert self.worker is not None
             self.slots.enroll(self.slot, pid, self.worker)
         else:
             change("release", workers=[self.worker], except_for=self.holding)
 
-    def claim(self) -> Claimed | None:
+    def claim(self) -> list[Claimed]:
+        self.most = 0  # whether there is a backlog will be seen
         if self.stopping:
-            return None
+            return []
         rows = change("claim", queue=self.queue, worker=self.worker, lease=LEASE)
-        return Claimed.of(rows[0]) if rows else None
+        return [Claimed.of(row, self.worker) for row in rows]
 
-    def work(self, task: Claimed) -> Claimed | None:
-        """Run one task to its end and return the next."""
-        kind = registry.kinds().get(task.kind)
-        self.holding = task.id
-        self.slots.hold(self.slot, task.id, task.claim, kind.limit.total_seconds() if kind else 30)
-        outcome = execute(task, kind)
-        if not is_clean():
-            drop_connection()
-        chained = outcome is None and kind is not None and not kind.settle and not self.stopping
-        if chained:
-            held, following = self.until_it_works(lambda: self.complete_and_claim(task))
+    def work(self, hand: list[Claimed]) -> list[Claimed]:
+        """Run a hand and return the next."""
+        began = time.monotonic()
+        outcome, ours = self.run_hand(hand)
+        begun, unbegun = hand[: len(self.holding)], hand[len(self.holding) :]
+        kind = registry.kinds().get(begun[-1].kind) if begun else None
+        following: list[Claimed] | None = None
+        if outcome is None and kind and not kind.settle and not unbegun and not self.stopping:
+            self.most = self.adapted(len(hand), kind, time.monotonic() - began)
+            ended, following = self.until_it_works(lambda: self.complete_and_claim(begun))
         else:
-            held = self.until_it_works(lambda: self.finish(task, kind, outcome))
-        if not held:
-            log.warning("task %s was ended or taken over meanwhile: what this run said is dropped", task.id)
+            ended = self.conclude_each(begun, kind, outcome)
+            if unbegun:
+                self.until_it_works(lambda: change("hand_back", **named(unbegun)))
+        if ours and ended < len(begun):
+            ids = ", ".join(map(str, self.holding))
+            log.warning("task %s was ended or taken over meanwhile: what this run said is dropped", ids)
         self.slots.clear(self.slot)
-        self.holding = 0
+        self.holding = []
         reset_queries()
-        return following if chained else self.claim()
+        return self.claim() if following is None else following
 
-    def complete_and_claim(self, task: Claimed) -> tuple[bool, Claimed | None]:
-        rows = change(
-            "complete_and_claim", id=task.id, claim=task.claim, queue=self.queue, worker=self.worker, lease=LEASE
-        )
-        held = bool(rows) and rows[0][0] == task.id and rows[0][3] == "completed"
-        claimed = [row for row in rows if row[3] == "running"]
-        return held, Claimed.of(claimed[0]) if claimed else None
+    def run_hand(self, hand: list[Claimed]) -> tuple[BaseException | None, bool]:
+        """Run its tasks until one does not simply return. What that one raised; and whether the hand is still ours."""
+        together = len(hand) > 1
+        if together:
+            self.hands.deal(self.slot, self.worker, [(task.id, task.claim) for task in hand])
+        outcome: BaseException | None = None
+        clean = True
+        for n, task in enumerate(hand):
+            if (n and self.stopping) or (together and not self.hands.begin(self.slot, n)):
+                break
+            kind = registry.kinds().get(task.kind)
+            self.holding.append(task.id)
+            self.slots.hold(self.slot, task.id, task.claim, kind.limit.total_seconds() if kind else 30)
+            outcome = execute(task, kind)
+            clean = is_clean()
+            if outcome or not clean:
+                break
+        ours = not together or self.hands.end(self.slot)
+        if not clean:
+            drop_connection()
+        return outcome, ours
+
+    def adapted(self, size: int, kind: TaskKind, seconds: float) -> int:
+        """How many to take next: 1 after a single claim, then twice as many each time, while it goes well."""
+        if not kind.quick or size < self.most:
+            return 1
+        return min(MOST, max(1, 2 * self.most)) if seconds < BRISK else max(1, self.most // 2)
+
+    def complete_and_claim(self, hand: list[Claimed]) -> tuple[int, list[Claimed]]:
+        """How many of the hand were completed, and the next one, in the order in which it was queued."""
+        following: dict[str, Any] = {"queue": self.queue, "worker": self.worker, "lease": LEASE}
+        if self.most == len(hand) == 1:
+            rows = change("complete_and_claim", id=hand[0].id, claim=hand[0].claim, **following)
+        else:
+            quick = registry.quick_kinds()
+            rows = change("complete_and_claim_hand", **named(hand) | following, most=self.most, quick=quick)
+            rows.sort(key=lambda row: int(row[8] or 0))
+        claimed = [Claimed.of(row, self.worker) for row in rows if row[3] == "running"]
+        return len(rows) - len(claimed), claimed
+
+    def conclude_each(self, begun: list[Claimed], kind: TaskKind | None, outcome: BaseException | None) -> int:
+        """Conclude the last one by its outcome and complete the others. How many were still ours."""
+        ended = 0
+        if others := begun[:-1]:
+            ended += len(self.until_it_works(lambda: change("complete", **named(others))))
+        if begun:
+            ended += self.until_it_works(lambda: self.finish(begun[-1], kind, outcome))
+        return ended
 
     def finish(self, task: Claimed, kind: TaskKind | None, outcome: BaseException | None) -> bool:
         try:
@@ -258,4 +314,5 @@ def conclude_unsettled(task: Claimed, kind: TaskKind | None, error: SettleFailed
         return conclude(task, kind, error)
     except SettleFailed:
         log.critical("task %s is discarded without being settled", task.id)
-        return bool(change("discard", unsettled=True, id=task.id, claim=task.claim, error=message(error)))
+        held = {"id": task.id, "claim": task.claim, "worker": task.worker}
+        return bool(change("discard", unsettled=True, **held, error=message(error)))

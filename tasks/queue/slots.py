@@ -1,6 +1,6 @@
 """Shared memory between a worker group's processes: what each worker runs, until when it may, and who still ticks.
 
-Plain bytes without a lock: a process can be killed at any point and leaves nothing that another would wait for.
+Plain bytes, since a process can be killed at any point and must leave nothing that another would wait for.
 """
 
 import mmap
@@ -18,6 +18,7 @@ SIZE = TIME.size + HELD.size + WHO.size
 class Held:
     slot: int
     pid: int
+    worker: int
     task_id: int
     claim: int
     deadline: float  # time.monotonic()
@@ -61,7 +62,7 @@ class Slots:
             deadline = self.deadline(slot)
             task_id, claim = HELD.unpack_from(self.memory, slot * SIZE + TIME.size)
             if deadline and deadline == self.deadline(slot):
-                found.append(Held(slot, self.who(slot)[0], task_id, claim, deadline))
+                found.append(Held(slot, *self.who(slot), task_id, claim, deadline))
         return found
 
     def tick(self, who: int) -> None:

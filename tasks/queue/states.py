@@ -21,10 +21,11 @@ TRANSITIONS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
     "discard": (frozenset({State.RUNNING}), frozenset({State.DISCARDED})),
     "snooze": (frozenset({State.RUNNING}), frozenset({State.PENDING})),
     "release": (frozenset({State.RUNNING}), frozenset({State.PENDING})),
+    "hand_back": (frozenset({State.RUNNING}), frozenset({State.PENDING})),
     "rescue": (frozenset({State.RUNNING}), frozenset({State.RETRYABLE, State.DISCARDED})),
     "cancel": (WAITING | {State.RUNNING}, frozenset({State.CANCELLED})),
     "retry": (frozenset({State.DISCARDED, State.CANCELLED}), frozenset({State.PENDING})),
 }
 
 # Statements that make two transitions at once.
-COMBINED = {"complete_and_claim": ("complete", "claim")}
+COMBINED = {"complete_and_claim": ("complete", "claim"), "complete_and_claim_hand": ("complete", "claim")}

@@ -19,9 +19,10 @@ from tasks.queue import sql
 from tasks.queue.sql import Row, statement
 
 INTEGERS = {20, 21, 23}  # int8, int2, int4 (pg_type.dat)
-Prepared = tuple[bytes, list[bytes | None]]
-BEGIN: Prepared = (b"wire_begin", [])
-COMMIT: Prepared = (b"wire_commit", [])
+Sent = tuple[bytes, list[bytes | None], bool]  # a name or a text, its parameters, and whether it is a name
+BEGIN: Sent = (b"wire_begin", [], True)
+COMMIT: Sent = (b"wire_commit", [], True)
+QUOTED = re.compile(rb'[\\"]')
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
@@ -34,11 +35,11 @@ def numbered(name: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 def encode(value: Any) -> bytes | None:
-    """As Postgres reads it: plain values and lists of whole numbers."""
+    """As Postgres reads it: plain values, and lists of whole numbers or of names."""
     if value is None:
         return None
     if isinstance(value, list):
-        return b"{%s}" % b",".join(str(int(item)).encode() for item in value)
+        return b"{%s}" % b",".join(b'"%s"' % QUOTED.sub(rb"\\\g<0>", str(item).encode()) for item in value)
     return str(value).encode()
 
 
@@ -46,17 +47,21 @@ class Wire:
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw, self.pg = raw, raw.pgconn
         self.prepared: set[str] = set()
-        for (name, _), command in ((BEGIN, b"BEGIN"), (COMMIT, b"COMMIT")):
+        for (name, *_), command in ((BEGIN, b"BEGIN"), (COMMIT, b"COMMIT")):
             self.checked(self.pg.prepare(name, command))
         self.deferred: list[tuple[str, dict[str, Any]]] | None = None  # a list while a transaction is open
 
-    def prepared_with(self, name: str, params: dict[str, Any]) -> Prepared:
+    def bound(self, name: str, params: dict[str, Any]) -> Sent:
         """The statement, prepared in this session, with its parameters as they are sent."""
+        text, parameters = numbered(name)
+        values = [encode(params[parameter]) for parameter in parameters]
+        if name in sql.UNPREPARED:
+            return text, values, False
         prepared = f"wire_{name}".encode()
         if name not in self.prepared:
-            self.checked(self.pg.prepare(prepared, numbered(name)[0]))
+            self.checked(self.pg.prepare(prepared, text))
             self.prepared.add(name)
-        return prepared, [encode(params[parameter]) for parameter in numbered(name)[1]]
+        return prepared, values, True
 
     @contextmanager
     def transaction(self, name: str, params: dict[str, Any]) -> Iterator[list[Row]]:
@@ -72,7 +77,7 @@ class Wire:
 
     def begin(self, name: str, params: dict[str, Any]) -> list[Row]:
         """The statement's rows: whole numbers, and anything else as text."""
-        _, result = self.together([BEGIN, self.prepared_with(name, params)])
+        _, result = self.together([BEGIN, self.bound(name, params)])
         whole = [result.ftype(column) in INTEGERS for column in range(result.nfields)]
         return [
             tuple(decode(result.get_value(row, column), whole[column]) for column in range(result.nfields))
@@ -81,14 +86,14 @@ class Wire:
 
     def commit(self, deferred: list[tuple[str, dict[str, Any]]]) -> None:
         """Raises what any of it raised, with nothing committed."""
-        self.together([*(self.prepared_with(name, params) for name, params in deferred), COMMIT])
+        self.together([*(self.bound(name, params) for name, params in deferred), COMMIT])
 
-    def together(self, sent: list[Prepared]) -> list[pq.abc.PGresult]:
+    def together(self, sent: list[Sent]) -> list[pq.abc.PGresult]:
         """Send these in one go; their results."""
         self.pg.enter_pipeline_mode()
         try:
-            for name, values in sent:
-                self.pg.send_query_prepared(name, values)
+            for statement, values, is_name in sent:
+                (self.pg.send_query_prepared if is_name else self.pg.send_query_params)(statement, values)
             self.pg.pipeline_sync()
             return self.results(len(sent))
         finally:

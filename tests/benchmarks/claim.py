@@ -43,7 +43,7 @@ def claim(conn: psycopg.Connection[Any]) -> float:
         row = conn.execute(statement("claim"), {"queue": "index", "worker": 1, "lease": 60.0}).fetchone()
         seconds = time.perf_counter() - began
         assert row, "nothing was due"
-        conn.execute(statement("complete"), {"id": row[0], "claim": row[4]})
+        conn.execute(statement("complete"), {"ids": [row[0]], "claims": [row[4]], "worker": 1})
     return seconds * 1000
 
 

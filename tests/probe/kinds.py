@@ -28,7 +28,8 @@ def kind(name: str, handler: str = ACT, **given: object) -> TaskKind:
     return TaskKind(name, given.pop("args", Probe), handler, **{**policy, **given})  # type: ignore[arg-type]
 
 
-NOOP = kind("probe.noop", "tests.probe.handlers.noop")
+NOOP = kind("probe.noop", "tests.probe.handlers.noop", quick=True)
+TOGETHER = kind("probe.together", quick=True)
 QUICK = kind("probe.quick")
 SLOW_BACKOFF = kind("probe.slow_backoff", backoff=Backoff((3600,), factor=2))
 MANY = kind("probe.many", attempts=60)

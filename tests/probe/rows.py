@@ -56,6 +56,19 @@ def in_state(state: str, **given: Any) -> Task:
     return Task.objects.create(**row | given)
 
 
+def hold_of(task: Task) -> dict[str, Any]:
+    """What names the present claim of a running task to a statement."""
+    now = Task.objects.get(pk=task.pk)
+    return {"id": now.pk, "claim": now.claim, "worker": now.worker_id}
+
+
+def hand_of(*tasks: Task) -> dict[str, Any]:
+    """The same of several tasks of one worker."""
+    holds = [hold_of(task) for task in tasks]
+    named = {"ids": [hold["id"] for hold in holds], "claims": [hold["claim"] for hold in holds]}
+    return {**named, "worker": holds[0]["worker"]}
+
+
 def ended(task_id: int, *, seconds: float = 15) -> Task:
     """The row, as soon as it is final."""
     until(

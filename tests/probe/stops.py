@@ -21,12 +21,13 @@ class NotHeard(BaseException):
 
 def attempt(step: int) -> tuple[bool, str]:
     """Whether the loop has so many steps until it blocks, and the place, if it went deaf there."""
+    from tasks.queue.hands import Hands
     from tasks.queue.runner import Runner
     from tasks.queue.slots import Slots
 
     read, write = os.pipe()
     os.write(write, b".")  # once around
-    runner = Runner("index", uuid.uuid4(), 0, Slots(1), read)
+    runner = Runner("index", uuid.uuid4(), 0, Slots(1), Hands(1), read)
     steps, place = 0, ""
 
     def local(frame: FrameType, event: str, arg: Any) -> Any:

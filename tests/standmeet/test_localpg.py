@@ -7,8 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ import psycopg
 import pytest
 
 from standmeet.localpg import LocalPostgresError, binaries
+from tests.localpg import kill_postmaster, postmaster, silence, temporary_folder, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 IS_ROOT = os.geteuid() == 0
@@ -95,20 +94,6 @@ class User:
 Users = Callable[..., User]
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 @contextmanager
 def moved(old: Path, new: Path) -> Iterator[Path]:
     old.rename(new)
@@ -117,39 +102,6 @@ def moved(old: Path, new: Path) -> Iterator[Path]:
     finally:
         silence(new)
         new.rename(old)
-
-
-def postmaster(folder: Path) -> int | None:
-    for file in folder.glob("pg*/data/postmaster.pid"):
-        with suppress(FileNotFoundError, IndexError):
-            pid = int(file.read_text().split()[0])
-            return pid if alive(pid) else None
-    return None
-
-
-def kill_postmaster(folder: Path) -> None:
-    pid = postmaster(folder)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not alive(pid))
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """One that the server's account can reach, unlike pytest's own; emptied of its server at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="localpg-")).resolve()
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        silence(folder)
-        shutil.rmtree(folder)
-
-
-def silence(folder: Path) -> None:
-    pid = postmaster(folder)
-    if pid:
-        os.kill(pid, signal.SIGINT)
-        wait_until(lambda: not alive(pid))
 
 
 @pytest.fixture

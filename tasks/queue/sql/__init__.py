@@ -8,6 +8,8 @@ import psycopg
 from django.db import connection
 
 Row = tuple[Any, ...]
+# Planned each time: how many rows it takes is a parameter, and a plan for any number would read the whole table.
+UNPREPARED = {"complete_and_claim_hand"}
 
 
 @cache
@@ -20,7 +22,7 @@ def start(name: str, params: dict[str, Any]) -> psycopg.Cursor[Any]:
     """psycopg's cursor binds parameters on the server; Django's own would merge them into the text."""
     connection.ensure_connection()
     cursor = psycopg.Cursor(connection.connection)
-    cursor.execute(statement(name), params)
+    cursor.execute(statement(name), params, prepare=False if name in UNPREPARED else None)
     return cursor
 
 

@@ -2,7 +2,7 @@
 WITH completed AS (
     UPDATE tasks_task
     SET state = 'completed', finalized_at = statement_timestamp(), worker_id = NULL, lease_until = NULL
-    WHERE id = %(id)s AND claim = %(claim)s AND state = 'running'
+    WHERE id = %(id)s AND claim = %(claim)s AND worker_id = %(worker)s AND state = 'running'
     RETURNING id, kind),
 picked AS MATERIALIZED (
     SELECT id, state FROM tasks_task

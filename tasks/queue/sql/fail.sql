@@ -1,7 +1,7 @@
 -- fail: an attempt failed: wait for the next one, or discard where none is left
 WITH held AS MATERIALIZED (
     SELECT id, attempt >= max_attempts AS spent FROM tasks_task
-    WHERE id = %(id)s AND claim = %(claim)s AND state = 'running'
+    WHERE id = %(id)s AND claim = %(claim)s AND worker_id = %(worker)s AND state = 'running'
     FOR UPDATE)
 UPDATE tasks_task t
 SET state = CASE WHEN spent THEN 'discarded' ELSE 'retryable' END,

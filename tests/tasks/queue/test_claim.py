@@ -202,7 +202,8 @@ TYPES |= {
     "error": "text",
     "delay": "float8",
 }
-TYPES |= {"claims": "bigint[]", "attempts": "int", "workers": "bigint[]", "except_for": "bigint"}
+TYPES |= {"claims": "bigint[]", "attempts": "int", "workers": "bigint[]", "except_for": "bigint[]"}
+TYPES |= {"most": "int", "quick": "text[]"}
 # Statements that workers repeat, and the indexes that may find their rows (task_leased holds the few that run).
 INDEXES = {
     "claim": {"task_due", "tasks_task_pkey"},
@@ -210,6 +211,7 @@ INDEXES = {
     "due": {"task_due"},
     "complete": {"tasks_task_pkey", "task_leased"},
     "fail": {"tasks_task_pkey", "task_leased"},
+    "hand_back": {"tasks_task_pkey", "task_leased"},
     "renew": {"tasks_task_pkey", "task_leased"},
     "rescue": {"tasks_task_pkey", "task_leased"},
 }
@@ -225,13 +227,7 @@ def prepare(conn: psycopg.Connection[Any], name: str) -> str:
     return f"EXPLAIN EXECUTE {name} ({values})"
 
 
-@pytest.mark.parametrize("name", INDEXES)
-def test_a_plan_made_on_the_empty_table_walks_the_index_also_when_the_table_is_full(
-    name: str, planner: psycopg.Connection[Any]
-) -> None:
-    execute = prepare(planner, name)
-    on_empty = "\n".join(row[0] for row in planner.execute(execute))
-
+def fill() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO tasks_task (kind, queue, state, args, max_attempts, attempt, claim, errors, finalized_at) "
@@ -241,12 +237,22 @@ def test_a_plan_made_on_the_empty_table_walks_the_index_also_when_the_table_is_f
             "INSERT INTO tasks_task (kind, queue, state, args, max_attempts, attempt, claim, errors) "
             "SELECT 'k', 'fetch', 'pending', '{}', 3, 0, 0, '[]' FROM generate_series(1, 5000)"
         )
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_plan_made_on_the_empty_table_walks_the_index_also_when_the_table_is_full(
+    name: str, planner: psycopg.Connection[Any]
+) -> None:
+    execute = prepare(planner, name)
+    on_empty = "\n".join(row[0] for row in planner.execute(execute))
+
+    fill()
     kept = "\n".join(row[0] for row in planner.execute(execute))
     planner.execute("ANALYZE tasks_task")
     on_full = "\n".join(row[0] for row in planner.execute(execute))
 
     for plan in (on_empty, kept, on_full):
-        scans = set(re.findall(r"Scan (?:using \w+ )?on (\w+_\w+)", plan))
+        scans = set(re.findall(r"Scan (?:using \w+ )?on (tasks?_\w+)", plan))
         used = set(re.findall(r"using (\w+)", plan)) | (scans - {"tasks_task"})
         used = {index for index in used if not index.startswith("tasks_worker")}
         assert "Seq Scan on tasks_task" not in plan, plan
@@ -254,3 +260,16 @@ def test_a_plan_made_on_the_empty_table_walks_the_index_also_when_the_table_is_f
         if "task_due" in INDEXES[name]:
             assert "task_due" in used, plan
             assert "Sort" not in plan, plan
+
+
+@pytest.mark.parametrize("analyzed", [True, False])
+def test_a_hand_is_found_by_the_index_in_a_full_table(analyzed: bool, planner: psycopg.Connection[Any]) -> None:
+    fill()
+    if analyzed:
+        planner.execute("ANALYZE tasks_task")
+    planner.execute("SET plan_cache_mode = force_custom_plan")  # it is not prepared
+
+    plan = "\n".join(row[0] for row in planner.execute(prepare(planner, "complete_and_claim_hand")))
+
+    assert "Seq Scan on tasks_task" not in plan, plan
+    assert "using task_due" in plan, plan

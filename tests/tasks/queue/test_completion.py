@@ -18,7 +18,7 @@ from tasks.queue.models import Task
 from tasks.queue.states import State
 from tasks.queue.transitions import change
 from tests.probe.kinds import ONE, QUICK, Probe
-from tests.probe.rows import as_told, ended, in_state
+from tests.probe.rows import as_told, ended, hand_of, hold_of, in_state
 from tests.processes import WorkerProcess
 from tests.tasks.queue.waiting import AT_ONCE, Answer, Call, both, complete, until_waiting, waiting_async, within
 
@@ -124,7 +124,7 @@ def test_a_task_that_is_put_off_past_the_deadline_meanwhile_gives_the_receipt_th
     answer = elsewhere(wait, [task.pk], 10)
     until_waiting()
 
-    change("fail", id=task.pk, claim=task.claim, error="no", delay=3600)
+    change("fail", **hold_of(task), error="no", delay=3600)
 
     with within(2):
         assert answer.result() == Receipt((task.pk,))
@@ -180,7 +180,7 @@ def test_an_end_that_is_rolled_back_answers_nobody(elsewhere: Any) -> None:
     until_waiting()
 
     with transaction.atomic():
-        change("complete", id=task.pk, claim=task.claim)
+        change("complete", **hand_of(task))
         transaction.set_rollback(True)
 
     assert answer.result() == Receipt((task.pk,))

@@ -16,7 +16,7 @@ from tasks.queue.states import State
 from tasks.queue.transitions import change
 from tests.probe.kinds import FETCH, NOOP, ONCE, QUICK, WHILE_PENDING, Probe, kind
 from tests.probe.models import Effect
-from tests.probe.rows import in_state
+from tests.probe.rows import hold_of, in_state
 from tests.processes import until
 
 pytestmark = pytest.mark.django_db
@@ -102,7 +102,7 @@ def test_a_task_that_comes_back_while_a_newer_one_is_pending_adds_to_it_and_is_n
     running = in_state(State.RUNNING, kind=WHILE_PENDING.name, key="k", key_scope="while_pending")
     newer = enqueue(WHILE_PENDING, Probe(), key="k")
 
-    change("snooze", id=running.pk, claim=1, delay=0)
+    change("snooze", **hold_of(running), delay=0)
 
     assert set(Task.objects.filter(state=State.PENDING).values_list("pk", flat=True)) == {running.pk, newer}
     assert enqueue(WHILE_PENDING, Probe(), key="k") == running.pk

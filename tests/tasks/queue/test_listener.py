@@ -15,7 +15,7 @@ from tasks.queue.completion import Done, wait, wait_async
 from tasks.queue.models import Task
 from tasks.queue.states import State
 from tasks.queue.transitions import change
-from tests.probe.rows import in_state
+from tests.probe.rows import hand_of, in_state
 from tests.processes import ROOT, environment, until
 from tests.tasks.queue.groups import end_sessions, sessions
 from tests.tasks.queue.waiting import Answer, complete, until_waiting, waiting_async, within
@@ -60,7 +60,7 @@ def test_an_end_that_came_while_the_listener_was_cut_off_is_seen_on_reconnect(el
     until(lambda: sessions("standmeet listener"), what="somebody listens")
 
     with transaction.atomic():
-        change("complete", id=task.pk, claim=task.claim)
+        change("complete", **hand_of(task))
         end_sessions("standmeet listener")
 
     with within(2):

@@ -15,7 +15,7 @@ from tasks.queue.receivers import FINAL_CHANNEL
 from tasks.queue.states import State
 from tasks.queue.transitions import change
 from tests.probe.kinds import BY_HAND, NOTIFY, ONE, QUICK, WHILE_PENDING, Probe
-from tests.probe.rows import ended, in_state
+from tests.probe.rows import ended, hand_of, hold_of, in_state
 from tests.processes import WorkerProcess, until
 from tests.tasks.queue.groups import Ear
 
@@ -41,9 +41,9 @@ def test_the_channel_has_its_name() -> None:
 def test_each_terminal_state_is_told_once_by_the_tasks_id(final: Ear) -> None:
     completed, discarded, spent, cancelled, rescued = (in_state(State.RUNNING, attempt=3) for n in range(5))
 
-    change("complete", id=completed.pk, claim=1)
-    change("discard", id=discarded.pk, claim=1, error="no")
-    change("fail", id=spent.pk, claim=1, error="no", delay=1)
+    change("complete", **hand_of(completed))
+    change("discard", **hold_of(discarded), error="no")
+    change("fail", **hold_of(spent), error="no", delay=1)
     change("cancel", ids=[cancelled.pk])
     change("rescue", dead=[rescued.worker_id], limit=10)
 
@@ -64,9 +64,9 @@ def test_a_change_to_a_state_that_is_not_terminal_is_not_told(final: Ear) -> Non
     released, rescued = in_state(State.RUNNING, worker_id=8), in_state(State.RUNNING, worker_id=9)
 
     change("claim", queue=due.queue, worker=7, lease=60)
-    change("snooze", id=snoozed.pk, claim=1, delay=1)
-    change("fail", id=failed.pk, claim=1, error="no", delay=1)
-    change("release", workers=[8], except_for=0)
+    change("snooze", **hold_of(snoozed), delay=1)
+    change("fail", **hold_of(failed), error="no", delay=1)
+    change("release", workers=[8], except_for=[])
     change("rescue", dead=[9], limit=10)
     change("retry", id=in_state(State.DISCARDED).pk, attempts=3)
 
@@ -77,7 +77,7 @@ def test_a_change_to_a_state_that_is_not_terminal_is_not_told(final: Ear) -> Non
 def test_a_change_that_was_refused_is_not_told(final: Ear) -> None:
     over = in_state(State.COMPLETED)
 
-    change("complete", id=over.pk, claim=1)
+    change("complete", **hand_of(over))
     change("cancel", ids=[over.pk])
 
     assert final.heard() == []
@@ -87,7 +87,7 @@ def test_nothing_is_heard_before_the_commit_and_the_row_is_final_when_it_is(fina
     task = in_state(State.RUNNING)
 
     with transaction.atomic():
-        change("complete", id=task.pk, claim=1)
+        change("complete", **hand_of(task))
         before = final.heard()
     after = final.heard()
 
@@ -99,7 +99,7 @@ def test_nothing_is_heard_of_what_was_rolled_back(final: Ear) -> None:
     task = in_state(State.RUNNING)
 
     with transaction.atomic():
-        change("complete", id=task.pk, claim=1)
+        change("complete", **hand_of(task))
         transaction.set_rollback(True)
     with transaction.atomic():
         sid = transaction.savepoint()

@@ -14,7 +14,7 @@ from tasks.queue.states import State
 from tasks.queue.transitions import change
 from tests.probe.kinds import ONCE, SETTLED, Probe
 from tests.probe.models import Settled
-from tests.probe.rows import in_state
+from tests.probe.rows import hand_of, in_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DAY = timedelta(days=1)
@@ -79,7 +79,7 @@ def test_a_row_that_somebody_holds_is_left_for_the_next_time_without_waiting() -
 
 def test_what_the_row_of_business_says_outlives_the_task() -> None:
     task = in_state(State.RUNNING, kind=SETTLED.name, args={"name": "mail"})
-    change("complete", id=task.pk, claim=1)
+    change("complete", **hand_of(task))
     Task.objects.update(finalized_at=timezone.now() - 2 * DAY)
 
     prune()

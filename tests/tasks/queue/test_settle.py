@@ -17,7 +17,7 @@ from tasks.queue.transitions import change
 from tests.probe.kinds import BY_HAND, SETTLED, SETTLED_LIMITED, SETTLED_ONE, TaskKind
 from tests.probe.kinds import Probe as P
 from tests.probe.models import Effect, Settled
-from tests.probe.rows import SOMEONE_ELSE, as_told, ended, in_state
+from tests.probe.rows import SOMEONE_ELSE, as_told, ended, hand_of, hold_of, in_state
 from tests.processes import WorkerProcess
 from tests.tasks.queue.groups import Ear, Start
 
@@ -88,9 +88,9 @@ def test_a_task_whose_lease_ran_out_in_its_last_attempt_is_settled() -> None:
 def test_changes_that_are_not_terminal_settle_nothing() -> None:
     snoozed, failed, released = held("snoozed"), held("failed"), held("released", worker_id=8)
 
-    change("snooze", id=snoozed.pk, claim=1, delay=1)
-    change("fail", id=failed.pk, claim=1, error="no", delay=1)
-    change("release", workers=[8], except_for=0)
+    change("snooze", **hold_of(snoozed), delay=1)
+    change("fail", **hold_of(failed), error="no", delay=1)
+    change("release", workers=[8], except_for=[])
 
     assert told() == []
     assert Task.objects.get(pk=released.pk).state == State.PENDING
@@ -99,7 +99,7 @@ def test_changes_that_are_not_terminal_settle_nothing() -> None:
 def test_a_kind_that_declares_no_settle_has_none() -> None:
     task = in_state(State.RUNNING, kind=BY_HAND.name)
 
-    change("complete", id=task.pk, claim=1)
+    change("complete", **hand_of(task))
 
     assert told() == []
 
@@ -114,7 +114,7 @@ def test_the_row_of_business_and_the_task_change_in_one_transaction_with_the_not
         return state, settled, ear.heard()
 
     with transaction.atomic():
-        change("complete", id=task.pk, claim=1)
+        change("complete", **hand_of(task))
         before = seen()
     after = seen()
 
@@ -185,7 +185,7 @@ def test_a_task_that_another_took_over_settles_nothing_when_it_ends_late() -> No
     task = held("taken", claim=2)
 
     with connect("late") as late:
-        rows = late.execute(sql.statement("complete"), {"id": task.pk, "claim": 1}).fetchall()
-    changed = change("complete", id=task.pk, claim=1)
+        rows = late.execute(sql.statement("complete"), {**hand_of(task), "claims": [1]}).fetchall()
+    changed = change("complete", **{**hand_of(task), "claims": [1]})
 
     assert (rows, changed, told()) == ([], [], [])

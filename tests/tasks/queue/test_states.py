@@ -18,19 +18,27 @@ from tests.probe.rows import SOMEONE_ELSE, in_state
 
 pytestmark = pytest.mark.django_db
 
+
+def hold(task: Task) -> dict[str, Any]:
+    """As it is in memory."""
+    return {"id": task.pk, "claim": task.claim, "worker": task.worker_id}
+
+
 # How each statement is asked to change one row.
 GIVEN: dict[str, Callable[[Task], dict[str, Any]]] = {
     "claim": lambda t: {"queue": t.queue, "worker": 7, "lease": 60},
-    "complete": lambda t: {"id": t.pk, "claim": t.claim},
-    "fail": lambda t: {"id": t.pk, "claim": t.claim, "error": "no", "delay": 1},
-    "discard": lambda t: {"id": t.pk, "claim": t.claim, "error": "no"},
-    "snooze": lambda t: {"id": t.pk, "claim": t.claim, "delay": 1},
-    "release": lambda t: {"workers": [SOMEONE_ELSE], "except_for": 0},
+    "complete": lambda t: {"ids": [t.pk], "claims": [t.claim], "worker": t.worker_id},
+    "fail": lambda t: {**hold(t), "error": "no", "delay": 1},
+    "discard": lambda t: {**hold(t), "error": "no"},
+    "snooze": lambda t: {**hold(t), "delay": 1},
+    "release": lambda t: {"workers": [SOMEONE_ELSE], "except_for": []},
+    "hand_back": lambda t: {"ids": [t.pk], "claims": [t.claim], "worker": t.worker_id},
     "rescue": lambda t: {"dead": [SOMEONE_ELSE], "limit": 10},
     "cancel": lambda t: {"ids": [t.pk]},
     "retry": lambda t: {"id": t.pk, "attempts": 3},
 }
-FENCED = ("complete", "fail", "discard", "snooze")
+FENCED = ("complete", "fail", "discard", "snooze", "hand_back")
+NEXT = {"queue": "webhook", "lease": 60}
 
 
 @contextmanager
@@ -46,6 +54,14 @@ def announced() -> Iterator[list[list[Transition]]]:
         yield sent
     finally:
         post_transition.disconnect(hear)
+
+
+def in_memory(task: Task, **given: Any) -> Task:
+    """The row as somebody remembers it."""
+    remembered = Task.objects.get(pk=task.pk)
+    for name, value in given.items():
+        setattr(remembered, name, value)
+    return remembered
 
 
 def row(task: Task) -> dict[str, Any]:
@@ -106,7 +122,7 @@ def test_completing_and_claiming_are_announced_together_each_as_its_own_transiti
     done, due = in_state(State.RUNNING), in_state(State.RETRYABLE)
 
     with announced() as sent:
-        change("complete_and_claim", id=done.pk, claim=done.claim, queue=due.queue, worker=7, lease=60)
+        change("complete_and_claim", **hold(done), **NEXT)
 
     assert sent == [
         [
@@ -122,7 +138,7 @@ def test_completing_what_is_no_longer_held_changes_nothing_and_still_claims_the_
     due = in_state(State.PENDING)
     before = row(lost)
 
-    rows = change("complete_and_claim", id=lost.pk, claim=lost.claim, queue=due.queue, worker=7, lease=60)
+    rows = change("complete_and_claim", **{**hold(lost), "worker": SOMEONE_ELSE}, **NEXT)
 
     assert [r[:4] for r in rows] == [(due.pk, due.kind, "pending", "running")]
     assert row(lost) == before
@@ -133,26 +149,41 @@ def test_a_claim_that_is_over_changes_nothing(name: str) -> None:
     task = in_state(State.RUNNING, claim=5, attempt=2)
     before = row(task)
 
-    rows = [change(name, **{**GIVEN[name](task), "claim": claim}) for claim in (4, 6)]
+    given = [GIVEN[name](in_memory(task, claim=claim)) for claim in (4, 6)]
+    rows = [change(name, **each) for each in given]
 
     assert rows == [[], []]
     assert row(task) == before
 
 
+@pytest.mark.parametrize("name", FENCED)
+def test_the_same_claim_number_in_another_workers_hand_changes_nothing(name: str) -> None:
+    """A crash of Postgres can forget a claim, and its number is given out again."""
+    task = in_state(State.RUNNING)
+    before = row(task)
+
+    rows = change(name, **GIVEN[name](in_memory(task, worker_id=8)))
+
+    assert rows == []
+    assert row(task) == before
+
+
 def test_a_lease_is_prolonged_only_for_the_claim_that_holds_it() -> None:
     held, taken, over = in_state(State.RUNNING), in_state(State.RUNNING, claim=2), in_state(State.COMPLETED)
-    before = [row(task) for task in (held, taken, over)]
+    others = in_state(State.RUNNING, worker_id=8)
+    tasks = [held, taken, over, others]
+    before = [row(task) for task in tasks]
 
-    sql.do("renew", ids=[held.pk, taken.pk, over.pk], claims=[1, 1, 1], lease=600)
+    sql.do("renew", ids=[t.pk for t in tasks], claims=[1] * 4, workers=[SOMEONE_ELSE] * 4, lease=600)
 
     assert row(held)["lease_until"] > before[0]["lease_until"]
-    assert [row(taken), row(over)] == before[1:]
+    assert [row(task) for task in tasks[1:]] == before[1:]
 
 
 def test_giving_back_leaves_what_the_worker_still_runs() -> None:
     running, unheard, others = in_state(State.RUNNING), in_state(State.RUNNING), in_state(State.RUNNING, worker_id=8)
 
-    change("release", workers=[SOMEONE_ELSE], except_for=running.pk)
+    change("release", workers=[SOMEONE_ELSE], except_for=[running.pk])
 
     assert [row(task)["state"] for task in (running, unheard, others)] == ["running", "pending", "running"]
     assert row(unheard)["attempt"] == 0
@@ -223,7 +254,7 @@ def test_a_receiver_sees_the_change_made() -> None:
 
     post_transition.connect(look)
     try:
-        change("complete", id=task.pk, claim=task.claim)
+        change("complete", **GIVEN["complete"](task))
     finally:
         post_transition.disconnect(look)
 

@@ -11,6 +11,7 @@ from tasks.queue import completion
 from tasks.queue.completion import Done, Receipt, wait, wait_async
 from tasks.queue.models import Task
 from tasks.queue.transitions import change
+from tests.probe.rows import hand_of
 from tests.processes import until
 
 AT_ONCE = 0.2
@@ -37,4 +38,4 @@ def until_waiting(calls: int = 1) -> None:
 
 
 def complete(task: Task) -> None:
-    assert change("complete", id=task.pk, claim=task.claim)
+    assert change("complete", **hand_of(task))
