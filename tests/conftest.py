@@ -22,6 +22,17 @@ from tests.smtpd import SmtpServer
 PASSWORD = "correct horse battery"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--count", type=int, default=1, help="run each test so many times")
+    parser.addoption("--workers", type=int, default=1, help="so many whole workers where a test asks for one")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if (count := metafunc.config.getoption("count")) > 1:
+        metafunc.fixturenames.append("time")
+        metafunc.parametrize("time", range(count))
+
+
 @pytest.fixture(autouse=True)
 def no_listener_left() -> Iterator[None]:
     """A test that waited opened a connection; the next one's database must be free of it."""
@@ -107,19 +118,27 @@ def work() -> Callable[[], list[str]]:
 
 @pytest.fixture
 def worker(
-    transactional_db: None, tmp_path_factory: pytest.TempPathFactory, live_server: Any
+    transactional_db: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    live_server: Any,
+    pytestconfig: pytest.Config,
 ) -> Iterator[WorkerProcess]:
     """A whole worker, for this test alone: it takes no other test's tasks, and its rows are not flushed under it."""
-    worker = WorkerProcess(tmp_path_factory.mktemp("worker") / "log", PUBLIC_URL=live_server.url)
+    logs = tmp_path_factory.mktemp("worker")
+    names = [f"log{n}" for n in range(pytestconfig.getoption("workers"))]
+    workers = [WorkerProcess(logs / name, PUBLIC_URL=live_server.url) for name in names]
+    whole = len(workers) * sum(settings.QUEUES.values())
     try:
-        until(lambda: Worker.objects.count() == sum(settings.QUEUES.values()), what="the worker is whole")
-        yield worker
-        assert worker.process.poll() is None, worker.log.read_text()
+        until(lambda: Worker.objects.count() == whole, seconds=30, what="the worker is whole")
+        yield workers[0]
+        for worker in workers:
+            assert worker.process.poll() is None, worker.log.read_text()
         Task.objects.filter(state__in=["pending", "retryable"]).delete()
         until(lambda: not Task.objects.filter(state="running").exists(), what="the worker is idle")
     finally:
-        code = worker.stop()
-    assert code == 0, worker.log.read_text()
+        codes = [worker.stop() for worker in workers]
+    for worker, code in zip(workers, codes, strict=True):
+        assert code == 0, worker.log.read_text()
 
 
 @pytest.fixture
