@@ -1,6 +1,8 @@
 from dataclasses import dataclass
 
-from tasks.declare import EventType
+from tasks.declare import EventType, Serves
+
+CODE_ROW = Serves("admin:accounts_accesscode_change", "code_id", "access code")
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class SupplierBroken:
 LOGIN = EventType("owner.login", OwnerRef, "The owner signed in")
 EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed")
 RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated")
-CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued")
-CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code")
-CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked")
+CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued", serves=CODE_ROW)
+CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code", serves=CODE_ROW)
+CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked", serves=CODE_ROW)
 SUPPLIER_CONNECTED = EventType("supplier.connected", SupplierRef, "A mail supplier was connected and verified")
 SUPPLIER_DISCONNECTED = EventType("supplier.disconnected", SupplierRef, "The mail supplier was disconnected")
 SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login")

@@ -17,6 +17,16 @@ class Caller:
 
 
 @dataclass(frozen=True)
+class Serves:
+    """The row of business that a task or an event is about: the url name of its page, which takes the row's id, and
+    the field of the arguments (or of the event's data) that holds that id. `label` is what people call such a row."""
+
+    page: str
+    field: str
+    label: str
+
+
+@dataclass(frozen=True)
 class EventType:
     """`data` is the dataclass an event of this type carries; only a `public` type may leave the machine."""
 
@@ -24,6 +34,7 @@ class EventType:
     data: type[Any]
     summary: str
     public: bool = False
+    serves: Serves | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,8 @@ class TaskKind:
 
     `handler` and `settle` are dotted paths, resolved at start: `handler(args)` does the work, may run twice and runs
     outside any transaction; `settle(args, final)` writes what a terminal state means to the row of business, in the
-    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it.
+    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it. `serves`
+    says which row of business it is about; a kind that subscribes to an event serves what the event is about.
     """
 
     name: str
@@ -84,6 +96,7 @@ class TaskKind:
     unique: Literal["once", "while_pending"] | None = None
     words: Words = field(default_factory=Words)
     settle: str | None = None
+    serves: Serves | None = None
 
 
 @dataclass(frozen=True)

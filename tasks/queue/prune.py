@@ -3,6 +3,7 @@ from datetime import timedelta
 
 from django.db import connection, transaction
 
+from tasks.queue import sql
 from tasks.queue.sql import statement
 from tasks.queue.states import State
 
@@ -14,7 +15,10 @@ KEEP = {
 
 
 def prune(batch: int = 1000) -> Counter[str]:
-    """Delete final tasks past their time (contract.md, "Retention"), `batch` rows a transaction, and count them."""
+    """Delete final tasks past their time (contract.md, "Retention"), `batch` rows a transaction, and count them.
+
+    What people did to them goes with them.
+    """
     deleted: Counter[str] = Counter()
     for state, keep in KEEP.items():
         while True:
@@ -24,4 +28,5 @@ def prune(batch: int = 1000) -> Counter[str]:
             deleted[state] += n
             if n < batch:
                 break
+    sql.do("forget_actions")
     return deleted
