@@ -51,6 +51,7 @@ class AccessRequestAdmin(RowsAdmin):
     live_template = "requests_app/row_live.html"
     act_template = "requests_app/row_act.html"
     list_filter = (StatusFilter,)
+    row_filters = {"status": "all"}
     search_fields = ("name", "organisation", "email", "message")
     search_help_text = "Name, organisation, e-mail or message"
     ordering = (Case(When(status=Status.OPEN, then=Value(0)), default=Value(1)), "-created_at")
