@@ -61,7 +61,7 @@ def test_the_overview_and_the_filters_show_what_fails(failing: list[int], signed
     expect(rows).to_have_count(3)
     assert {r.get_attribute("data-kind") for r in rows.all()} == {ENGINE.name}
     expect(signed_in.get_by_test_id("tasks-count-completed")).to_have_text("0")
-    expect(signed_in.get_by_test_id("tasks-oldest-pending")).to_contain_text("next in 59 min")
+    expect(signed_in.get_by_test_id("tasks-oldest-pending")).to_contain_text("none; next in ")
     signed_in.get_by_test_id("tasks-count-completed").click()
     expect(signed_in.get_by_test_id("tasks-empty")).to_contain_text("No job is like that now")
 
