@@ -28,9 +28,14 @@ def known_kinds() -> list[str]:
 
 
 def kinds_on(queue: str, kinds: Iterable[str]) -> list[str]:
-    """Those that may have jobs on the queue: declared for it, or not declared any more."""
+    """Those whose jobs the queue has: declared for it or, not declared any more, last on it."""
     declared = registry.kinds()
-    return [kind for kind in kinds if kind not in declared or declared[kind].queue == queue]
+    return [kind for kind in kinds if (declared[kind].queue if kind in declared else last_queue(kind)) == queue]
+
+
+def last_queue(kind: str) -> str | None:
+    found = sql.run("newest", kinds=[kind], states=State.values, before=LATEST, limit=1)
+    return Task.objects.filter(pk__in=[id for (id,) in found]).values_list("queue", flat=True).first()
 
 
 def chosen(label: str, value: str | None, known: Iterable[str]) -> list[str]:
@@ -60,7 +65,7 @@ def newest(
         return list(Task.objects.filter(pk__lt=before).order_by("-pk")[:limit])
     if queue:
         kinds = kinds_on(queue, kinds)
-    found = sql.run("newest", kinds=kinds, states=states, queue=queue or "", before=before, limit=limit)
+    found = sql.run("newest", kinds=kinds, states=states, before=before, limit=limit)
     return list(Task.objects.filter(pk__in=[id for (id,) in found]).order_by("-pk"))
 
 
