@@ -65,6 +65,8 @@ class AccessRequestAdmin(RowsAdmin):
         shown = []
         for row in rows:
             mail = chip(tasks.get(row.mail_job_id or 0), kept=row.mail_state, reason=row.mail_reason)
+            if mail and not mail.final:  # retried in the Tasks panel: what was kept of its failure is no longer so
+                row.mail_state = MailState.SENDING
             shown.append({"row": row, "mail": mail, "live": mail is not None and not mail.final})
         return shown
 

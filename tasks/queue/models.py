@@ -42,12 +42,11 @@ class Task(models.Model):
     class Meta:
         verbose_name = "job"
         indexes = [
-            # For the panel's filters and counts. The running ones are few, and cost an entry less without it.
+            # For filters, counts and pruning. The running ones are few; without them a job costs an entry less.
             models.Index("kind", "state", "id", name="task_by_kind", condition=~RUNNING),
             models.Index("finalized_at", name="task_unacknowledged", condition=UNACKNOWLEDGED),
             models.Index("queue", "scheduled_at", "id", name="task_due", condition=Q(state__in=sorted(WAITING))),
             models.Index("lease_until", name="task_leased", condition=RUNNING),
-            models.Index("state", "finalized_at", name="task_final", condition=FINAL),
         ]
         constraints = [
             # The three shapes of a row; every statement pays for each constraint, so that they are one.

@@ -228,3 +228,19 @@ def test_a_mail_job_leads_to_its_request_and_the_request_to_its_job(web: Client,
     assert f"access request {request.pk}" in job
     assert row.count(' id="request-row-') == 1
     assert f"/admin/tasks/task/{task.pk}/change/" in row
+
+
+def test_a_mail_that_is_retried_in_the_panel_is_not_offered_again_in_its_list(
+    web: Client, supplier: Any, ask: Any
+) -> None:
+    request = ask()
+    web.post(f"/admin/requests/accessrequest/{request.pk}/do/access_requests.approve/")
+    task = Task.objects.get(kind="access_request.approval_mail")
+    web.post(f"{JOBS}{task.pk}/do/tasks.cancel/")
+    failed = text(web.get("/admin/requests/accessrequest/"))
+
+    web.post(f"{JOBS}{task.pk}/do/tasks.retry/")
+
+    again = text(web.get("/admin/requests/accessrequest/"))
+    assert ("mail failed" in failed, 'data-testid="request-retry"' in failed) == (True, True)
+    assert ("mail sending" in again, 'data-testid="request-retry"' in again) == (True, False)
