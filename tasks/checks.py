@@ -26,7 +26,7 @@ def catalog_is_sound(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def served(catalog: Catalog) -> Iterator[tuple[str, str]]:
     told = [*((k.name, k.args, k.serves) for k in catalog.kinds), *((e.name, e.data, e.serves) for e in catalog.events)]
     for name, carried, serves in told:
-        if serves and serves.field not in carried.__dataclass_fields__:
+        if serves and serves.field and serves.field not in carried.__dataclass_fields__:
             yield "E015", f"{name!r} serves a row by {serves.field!r}, which it does not carry."
 
 

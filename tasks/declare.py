@@ -18,12 +18,15 @@ class Caller:
 
 @dataclass(frozen=True)
 class Serves:
-    """The row of business that a task or an event is about: the url name of its page, which takes the row's id, and
-    the field of the arguments (or of the event's data) that holds that id. `label` is what people call such a row."""
+    """What a task or an event is about: the url name of its page and what people call it.
+
+    `field` is the field of the arguments (or of the event's data) that holds the id of a row, which the page takes; a
+    page that takes none has no field.
+    """
 
     page: str
-    field: str
     label: str
+    field: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 from tasks import registry
 from tasks.declare import Operation
 from tasks.errors import BadInput, Refused
-from tasks.panel import queries, serving
+from tasks.panel import bulk, queries, serving
 from tasks.panel.results import Acknowledged, Job
 from tasks.panel.rows import STOP_POLLING, RowsAdmin, by, without_token
 from tasks.panel.strip import strip, tabs
@@ -190,35 +190,16 @@ class TaskAdmin(RowsAdmin):
         return super().fragments(request, changed, **given)
 
     def bulk_view(self, request: HttpRequest) -> HttpResponseBase:
-        """One operation on each job that is ticked, each by itself: one that is refused holds up no other."""
+        """One operation on each job that is ticked."""
         op = registry.operations().get(request.POST.get("do", ""))
         if op is None or op.on != self.opts.label_lower or "admin" not in op.faces:
             return HttpResponse("There is no such operation.", status=404, content_type="text/plain; charset=utf-8")
         ids = [id for text in request.POST.getlist("job")[: queries.MOST] if (id := self.read_pk(text)) is not None]
-        done, refusals = [], []
-        for id in ids:
-            try:
-                done.append(perform(op, by(request), id=id))
-            except Refused as refused:
-                refusals.append(str(refused))
-        self.tell(request, op, len(done), refusals, sum(may_have_acted(job) for job in done))
+        bulk.tell(request, op, bulk.each(op, by(request), ids))
         if getattr(request, "htmx", False):
             rows = list(self.get_queryset(request).filter(pk__in=ids))
             return self.fragments(request, self.rendered(request, rows), status=200)
         return redirect(self.page_before(request))
-
-    def tell(self, request: HttpRequest, op: Operation, done: int, refusals: list[str], acted: int) -> None:
-        if not done and not refusals:
-            messages.warning(request, "No job is ticked.")
-        if done:
-            what = "queued again" if op.name == "tasks.retry" else "cancelled"
-            said = f"{done} job{'s' * (done != 1)} {what}."
-            if acted and op.name == "tasks.cancel":
-                said += f" Of these {acted} may have had their effect all the same."
-            messages.success(request, said)
-        if refusals:
-            more = f" And {len(refusals) - 3} more were refused." if len(refusals) > 3 else ""
-            messages.error(request, " ".join(refusals[:3]) + more)
 
     def acknowledge_view(self, request: HttpRequest) -> HttpResponseBase:
         op = registry.operations()["tasks.acknowledge"]
@@ -238,12 +219,8 @@ class TaskAdmin(RowsAdmin):
         assert isinstance(result, Job)
         if operation.name == "tasks.retry":
             return f"Job {result.id} is queued: it runs as soon as a worker is free."
-        effect = " It was running: its effect may have happened all the same." if may_have_acted(result) else ""
+        effect = " It was running: its effect may have happened all the same." if bulk.may_have_acted(result) else ""
         return f"Job {result.id} is cancelled.{effect}"
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return allowed(registry.operations()["tasks.list"], request.user)
-
-
-def may_have_acted(job: Job) -> bool:
-    return job.state == State.CANCELLED and job.attempt > (job.errors[-1].attempt if job.errors else 0)

@@ -20,8 +20,12 @@ class Row:
 
 
 def row(serves: Serves | None, carried: dict[str, Any]) -> Row | None:
-    id = carried.get(serves.field) if serves else None
-    return Row(f"{serves.label} {id}", reverse(serves.page, args=[id])) if serves and id is not None else None
+    if serves is None:
+        return None
+    if not serves.field:
+        return Row(serves.label, reverse(serves.page))
+    id = carried.get(serves.field)
+    return Row(f"{serves.label} {id}", reverse(serves.page, args=[id])) if id is not None else None
 
 
 def of_event(event: Event) -> Row | None:

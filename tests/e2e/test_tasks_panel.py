@@ -10,20 +10,17 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from tasks.events.record import record
-from tasks.queue.alerts import Alert
 from tasks.queue.control import retry
 from tasks.queue.enqueue import enqueue
 from tasks.queue.models import Task, TaskAction
 from tasks.queue.states import State
-from tests.conftest import PASSWORD
+from tests.e2e.panel import JOBS, row
 from tests.probe.kinds import ENGINE, HEARS, IGNORED, NOTICED, QUICK, Noticed, Probe
 from tests.probe.models import Effect
 from tests.probe.rows import begun, completed, ended, in_state
 from tests.processes import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HOUR = timedelta(hours=1)
-JOBS = "/admin/tasks/task/"
 
 
 @pytest.fixture
@@ -38,10 +35,6 @@ def failing(worker: Any, engine: Path) -> list[int]:
     ids = [enqueue(ENGINE, Probe(f"note {n}", text=str(engine))) for n in range(3)]
     until(lambda: Task.objects.filter(state=State.RETRYABLE).count() == 3, what="all have failed once")
     return ids
-
-
-def row(page: Any, id: int) -> Any:
-    return page.locator(f'[data-testid="tasks-row"][data-job-id="{id}"]')
 
 
 def test_the_overview_and_the_filters_show_what_fails(failing: list[int], signed_in: Any, site: str) -> None:
@@ -178,19 +171,6 @@ def test_ticked_jobs_are_retried_together_and_by_key(signed_in: Any, site: str) 
         expect(row(signed_in, id)).to_have_attribute("data-state", "pending")
 
 
-def test_the_list_stays_as_it_is_and_offers_newer_jobs(signed_in: Any, site: str) -> None:
-    first = in_state(State.COMPLETED)
-    signed_in.goto(site + JOBS)
-    expect(row(signed_in, first.pk)).to_be_visible()
-
-    second = in_state(State.COMPLETED)
-
-    expect(signed_in.get_by_test_id("tasks-count-completed")).to_have_text("2")
-    expect(row(signed_in, second.pk)).to_have_count(0)
-    signed_in.get_by_test_id("tasks-newer").click()
-    expect(row(signed_in, second.pk)).to_be_visible()
-
-
 def test_the_event_of_a_change_appears_with_its_subscriber_and_its_jobs_state(
     worker: Any, signed_in: Any, site: str, by: Any
 ) -> None:
@@ -213,7 +193,6 @@ def test_the_event_of_a_change_appears_with_its_subscriber_and_its_jobs_state(
 def test_an_event_whose_job_failed_is_requeued(worker: Any, signed_in: Any, site: str, by: Any) -> None:
     with transaction.atomic():
         event = record(NOTICED, Noticed("a bird"), by, owner=by.user, subject="thing/a bird")
-        transaction.on_commit(lambda: None)
     job = Task.objects.get(kind=HEARS.name).pk
     ended(job)
     Task.objects.filter(pk=job).update(state=State.DISCARDED)
@@ -225,63 +204,3 @@ def test_an_event_whose_job_failed_is_requeued(worker: Any, signed_in: Any, site
     fanout = signed_in.get_by_test_id("event-fanout").locator("li")
     expect(fanout).to_have_attribute("data-state", "completed", timeout=15_000)
     assert Effect.objects.get().name == str(event.pk)
-
-
-def test_a_hidden_page_asks_seldom_and_at_once_when_it_is_seen_again(signed_in: Any, site: str) -> None:
-    polls: list[Any] = []
-    signed_in.on("request", lambda request: polls.append(request) if "/rows/" in request.url else None)
-    with signed_in.expect_request(lambda request: "/rows/" in request.url):
-        signed_in.goto(site + JOBS)
-
-    signed_in.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => true})")
-    asked = len(polls)
-    signed_in.wait_for_timeout(5000)  # longer than two of its intervals
-    hidden = len(polls) - asked
-    with signed_in.expect_request(lambda request: "/rows/" in request.url, timeout=1500):
-        signed_in.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
-
-    assert hidden == 0
-
-
-def test_a_page_that_cannot_ask_says_so_until_it_can_again(signed_in: Any, site: str) -> None:
-    signed_in.goto(site + JOBS)
-    signed_in.route("**/rows/**", lambda route: route.abort())
-
-    expect(signed_in.locator("#stale")).to_be_visible()
-    signed_in.unroute("**/rows/**")
-
-    expect(signed_in.locator("#stale")).to_be_hidden()
-    signed_in.said.clear()  # Chromium notes the failed requests
-
-
-def test_discarded_jobs_are_put_to_rest_from_their_alert(signed_in: Any, site: str, monkeypatch: Any) -> None:
-    def alerts() -> list[Alert]:
-        waiting = Task.objects.filter(state=State.DISCARDED, acknowledged_at=None).count()
-        return [Alert("jobs_discarded", f"{waiting} jobs were discarded.", None)] if waiting else []
-
-    monkeypatch.setattr("tasks.panel.queries.alerts", alerts)
-    in_state(State.DISCARDED)
-    signed_in.goto(site + JOBS)
-
-    signed_in.get_by_test_id("tasks-acknowledge").click()
-
-    expect(signed_in.get_by_test_id("toast-success")).to_have_text("1 discarded job is put to rest.")
-    expect(signed_in.get_by_test_id("tasks-alert")).to_have_count(0)
-
-
-def test_without_javascript_every_button_works(browser: Any, owner: Any, site: str) -> None:
-    over, waiting = in_state(State.DISCARDED), in_state(State.RETRYABLE, scheduled_at=timezone.now() + HOUR)
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(site + JOBS)
-    page.get_by_label("E-mail").fill(owner.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-
-    row(page, over.pk).get_by_test_id("task-retry").click()
-    expect(row(page, over.pk)).to_have_attribute("data-state", "pending")
-    page.locator(f"#task-row-{waiting.pk}").get_by_role("checkbox").check()
-    page.get_by_test_id("tasks-bulk-cancel").click()
-
-    expect(row(page, waiting.pk)).to_have_attribute("data-state", "cancelled")
-    context.close()
