@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 
+from accounts.pages import ACCOUNT, CODE_ROW, SUPPLIER
 from tasks.declare import EventType
 
 
@@ -32,12 +33,16 @@ class SupplierBroken:
     reason: str
 
 
-LOGIN = EventType("owner.login", OwnerRef, "The owner signed in")
-EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed")
-RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated")
-CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued")
-CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code")
-CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked")
-SUPPLIER_CONNECTED = EventType("supplier.connected", SupplierRef, "A mail supplier was connected and verified")
-SUPPLIER_DISCONNECTED = EventType("supplier.disconnected", SupplierRef, "The mail supplier was disconnected")
-SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login")
+LOGIN = EventType("owner.login", OwnerRef, "The owner signed in", serves=ACCOUNT)
+EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed", serves=ACCOUNT)
+RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated", serves=ACCOUNT)
+CODE_ISSUED = EventType("code.issued", CodeRef, "An access code was issued", serves=CODE_ROW)
+CODE_REDEEMED = EventType("code.redeemed", CodeRedeemed, "A visitor came in with an access code", serves=CODE_ROW)
+CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked", serves=CODE_ROW)
+SUPPLIER_CONNECTED = EventType(
+    "supplier.connected", SupplierRef, "A mail supplier was connected and verified", serves=SUPPLIER
+)
+SUPPLIER_DISCONNECTED = EventType(
+    "supplier.disconnected", SupplierRef, "The mail supplier was disconnected", serves=SUPPLIER
+)
+SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login", serves=SUPPLIER)

@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from accounts.pages import ACCOUNT
 from tasks.declare import Backoff, TaskKind, Words
 
 MAIL_WORDS = Words("sending", "sent", "failed")
@@ -33,6 +34,7 @@ EMAIL_CONFIRMATION = TaskKind(
     limit=MAIL_LIMIT,
     words=MAIL_WORDS,
     settle="accounts.handlers.email_confirmation_ended",
+    serves=ACCOUNT,
 )
 EMAIL_NOTICE = TaskKind(
     "owner.email_notice",
@@ -43,4 +45,5 @@ EMAIL_NOTICE = TaskKind(
     backoff=MAIL_BACKOFF,
     limit=MAIL_LIMIT,
     words=MAIL_WORDS,
+    serves=ACCOUNT,
 )

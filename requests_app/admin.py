@@ -51,6 +51,7 @@ class AccessRequestAdmin(RowsAdmin):
     live_template = "requests_app/row_live.html"
     act_template = "requests_app/row_act.html"
     list_filter = (StatusFilter,)
+    row_filters = {"status": "all"}
     search_fields = ("name", "organisation", "email", "message")
     search_help_text = "Name, organisation, e-mail or message"
     ordering = (Case(When(status=Status.OPEN, then=Value(0)), default=Value(1)), "-created_at")
@@ -64,6 +65,8 @@ class AccessRequestAdmin(RowsAdmin):
         shown = []
         for row in rows:
             mail = chip(tasks.get(row.mail_job_id or 0), kept=row.mail_state, reason=row.mail_reason)
+            if mail and not mail.final:  # retried in the Tasks panel: what was kept of its failure is no longer so
+                row.mail_state = MailState.SENDING
             shown.append({"row": row, "mail": mail, "live": mail is not None and not mail.final})
         return shown
 

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 
+from requests_app.pages import REQUEST_ROW
 from tasks.declare import EventType
 
 
@@ -21,6 +22,10 @@ class StatusChanged:
     after: str
 
 
-CREATED = EventType("access_request.created", RequestRef, "A visitor asked for access")
-APPROVED = EventType("access_request.approved", RequestApproved, "The owner approved an access request")
-STATUS_CHANGED = EventType("access_request.status_changed", StatusChanged, "An access request changed its status")
+CREATED = EventType("access_request.created", RequestRef, "A visitor asked for access", serves=REQUEST_ROW)
+APPROVED = EventType(
+    "access_request.approved", RequestApproved, "The owner approved an access request", serves=REQUEST_ROW
+)
+STATUS_CHANGED = EventType(
+    "access_request.status_changed", StatusChanged, "An access request changed its status", serves=REQUEST_ROW
+)

@@ -94,7 +94,7 @@ def retry_mail(by: Caller, *, request_id: int) -> Approval:
     if not request.code.is_valid_at(by.at):
         raise WrongState("The code in this mail is no longer valid. Approve the request again for a new one.")
     if request.mail_job_id and Task.objects.filter(pk=request.mail_job_id).exists():
-        control.retry(request.mail_job_id)
+        control.retry(request.mail_job_id, by)
         job_id = request.mail_job_id
     else:
         job_id = enqueue(work.APPROVAL_MAIL, work.ApprovalMail(request.pk, request.code.pk))
@@ -108,7 +108,7 @@ def close(by: Caller, *, request_id: int) -> AccessRequest:
     request = reached(by, request_id)
     if request.status != Status.CLOSED:
         if mail_state(request) == MailState.SENDING and request.mail_job_id:
-            control.cancel(request.mail_job_id)
+            control.cancel(request.mail_job_id, by)
             request.refresh_from_db()
         move(by, request, Status.CLOSED)
     return request

@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 
 from accounts.work import MAIL_ATTEMPTS, MAIL_BACKOFF, MAIL_LIMIT, MAIL_WORDS
+from requests_app.pages import REQUEST_ROW
 from tasks.declare import Happened, TaskKind
 
 
@@ -30,4 +31,5 @@ APPROVAL_MAIL = TaskKind(
     limit=MAIL_LIMIT,
     words=MAIL_WORDS,
     settle="requests_app.handlers.approval_mail_ended",
+    serves=REQUEST_ROW,
 )

@@ -19,8 +19,15 @@ from tasks.perform import inputs
 @register()
 def catalog_is_sound(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     catalog = registry.catalog()
-    found = [*names(catalog), *kinds(catalog), *subscriptions(catalog), *operations(catalog)]
+    found = [*names(catalog), *kinds(catalog), *served(catalog), *subscriptions(catalog), *operations(catalog)]
     return [Error(text, id=f"tasks.{number}") for number, text in found]
+
+
+def served(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    told = [*((k.name, k.args, k.serves) for k in catalog.kinds), *((e.name, e.data, e.serves) for e in catalog.events)]
+    for name, carried, serves in told:
+        if serves and serves.field and serves.field not in carried.__dataclass_fields__:
+            yield "E015", f"{name!r} serves a row by {serves.field!r}, which it does not carry."
 
 
 def names(catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -39,7 +46,7 @@ def kinds(catalog: Catalog) -> Iterator[tuple[str, str]]:
         if kind.attempts < 1 or kind.limit.total_seconds() <= 0 or not kind.backoff.steps:
             yield "E004", f"The kind {kind.name!r} needs at least one attempt, a time limit and a backoff."
         if kind.quick and (kind.settle or kind.attempts < 2):
-            yield "E015", f"The kind {kind.name!r} is quick, so it may have no settle and needs a second attempt."
+            yield "E021", f"The kind {kind.name!r} is quick, so it may have no settle and needs a second attempt."
         for path in filter(None, (kind.handler, kind.settle)):
             try:
                 registry.resolve(path)

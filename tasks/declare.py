@@ -17,6 +17,19 @@ class Caller:
 
 
 @dataclass(frozen=True)
+class Serves:
+    """What a task or an event is about: the url name of its page and what people call it.
+
+    `field` is the field of the arguments (or of the event's data) that holds the id of a row, which the page takes; a
+    page that takes none has no field.
+    """
+
+    page: str
+    label: str
+    field: str = ""
+
+
+@dataclass(frozen=True)
 class EventType:
     """`data` is the dataclass an event of this type carries; only a `public` type may leave the machine."""
 
@@ -24,6 +37,7 @@ class EventType:
     data: type[Any]
     summary: str
     public: bool = False
+    serves: Serves | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,8 @@ class TaskKind:
 
     `handler` and `settle` are dotted paths, resolved at start: `handler(args)` does the work, may run twice and runs
     outside any transaction; `settle(args, final)` writes what a terminal state means to the row of business, in the
-    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it. A `quick`
+    transaction that makes it terminal. `unique` says what a key does when a task is enqueued again with it. `serves`
+    says which row of business it is about; a kind that subscribes to an event serves what the event is about. A `quick`
     kind takes milliseconds and may well run twice: in a backlog a worker takes several in their first attempt together
     and commits their ends together.
     """
@@ -87,6 +102,7 @@ class TaskKind:
     words: Words = field(default_factory=Words)
     settle: str | None = None
     quick: bool = False
+    serves: Serves | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
 from tasks.events.models import Delivery, Event
-from tasks.queue.models import Task, Worker
+from tasks.queue.models import Task, TaskAction, Worker
 
-__all__ = ["Delivery", "Event", "Task", "Worker"]
+__all__ = ["Delivery", "Event", "Task", "TaskAction", "Worker"]

@@ -24,6 +24,10 @@ class Event(models.Model):
     def __str__(self) -> str:
         return f"{self.type} {self.subject}"
 
+    def allows(self, operation: str) -> bool:
+        """What the panel offers for this row; the operation itself decides again, by its subscribers' jobs."""
+        return operation == "events.requeue"
+
 
 class Delivery(models.Model):
     """Which task an event became for one of its subscribers. The task's row may be pruned before the event's."""

@@ -4,7 +4,7 @@ from typing import Any
 from django.db import connection
 
 from tasks import registry
-from tasks.declare import Caller, EventType, Happened
+from tasks.declare import Caller, EventType, Happened, TaskKind
 from tasks.events.models import Delivery, Event
 from tasks.queue.enqueue import enqueue
 
@@ -28,7 +28,13 @@ def record(event: EventType, data: Any, by: Caller, *, owner: Any, subject: str)
         raise RuntimeError("an event is recorded in the transaction of the change it tells of")
     written = Event.objects.create(type=event.name, owner=owner, subject=subject, occurred_at=by.at, data=asdict(data))
     for kind in registry.subscribers(event.name):
-        key = f"{written.pk}" if kind.unique else None
-        task_id = enqueue(kind, Happened(str(written.pk)), key=key)
-        Delivery.objects.create(event=written, kind=kind.name, task_id=task_id)
+        send(written, kind)
     return written
+
+
+def send(event: Event, kind: TaskKind) -> int:
+    """Enqueue what one subscriber is to do about an event, keep the link, and return the task's id."""
+    key = f"{event.pk}" if kind.unique else None
+    task_id = enqueue(kind, Happened(str(event.pk)), key=key)
+    Delivery.objects.create(event=event, kind=kind.name, task_id=task_id)
+    return task_id

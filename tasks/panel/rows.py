@@ -40,7 +40,10 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """
 
     row_template = live_template = act_template = ""
+    fragments_template = "tasks/row_fragments.html"
     change_list_template = "tasks/rows.html"
+    row_filters: dict[str, str] = {}  # what the list is to be asked for so that any row is in it
+    pk_converter = "int"
     actions = None
 
     def present(self, request: HttpRequest, rows: list[Any]) -> list[dict[str, Any]]:
@@ -64,7 +67,7 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         do = self.signed_in(require_POST(self.do_view))
         return [
             path("rows/", require_GET(self.poll_view), name=f"{name}_rows"),
-            path("<int:pk>/do/<str:operation>/", do, name=f"{name}_do"),
+            path(f"<{self.pk_converter}:pk>/do/<str:operation>/", do, name=f"{name}_do"),
             *super().get_urls(),
         ]
 
@@ -90,6 +93,10 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             for op in registry.operations_on(self.opts.label_lower, face="admin")
             if allowed(op, request.user) and row.allows(op.name)  # type: ignore[attr-defined]
         ]
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A row's own address is the list with that row alone."""
+        return redirect(f"{self.url('changelist')}?{urlencode({**self.row_filters, 'id__exact': object_id})}")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         response = super().changelist_view(request, extra_context)
@@ -119,10 +126,10 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return {"url": self.url("rows") if live else "", "seconds": POLL_SECONDS}
 
     def fragments(
-        self, request: HttpRequest, changed: list[dict[str, Any]], *, status: int, restart: bool = False
+        self, request: HttpRequest, changed: list[dict[str, Any]], *, status: int, restart: bool = False, **more: Any
     ) -> HttpResponse:
-        context = {"changed": changed, "poll": self.poll(restart), "messages": messages.get_messages(request)}
-        html = render_to_string("tasks/row_fragments.html", context, request)
+        context = {"changed": changed, "poll": self.poll(restart), "messages": messages.get_messages(request), **more}
+        html = render_to_string(self.fragments_template, context, request)
         return HttpResponse(html, status=status, headers={"Cache-Control": "no-store"})
 
     def poll_view(self, request: HttpRequest) -> HttpResponse:
@@ -130,14 +137,22 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         # Not through admin_view: its redirect to the login page would be swapped in. Signed out, the page stops asking.
         if not self.has_view_permission(request):
             return HttpResponse(status=STOP_POLLING)
-        pairs = (value.partition(":") for value in request.GET.getlist("row")[:500])
-        asked = {int(pk): mark for pk, _, mark in pairs if pk.isascii() and pk.isdigit() and len(pk) < 19}
-        rendered = self.rendered(request, list(self.get_queryset(request).filter(pk__in=asked)))
-        changed = [shown for shown in rendered if shown["mark"] != asked[shown["row"].pk]]
-        live = any(shown["live"] for shown in rendered)
+        changed, live = self.changed(request)
         return self.fragments(request, changed, status=200 if live else STOP_POLLING)
 
-    def do_view(self, request: HttpRequest, pk: int, operation: str) -> HttpResponseBase:
+    def changed(self, request: HttpRequest) -> tuple[list[dict[str, Any]], bool]:
+        """The rows whose marks differ from those that the page names, and whether any that it names is live."""
+        pairs = (value.partition(":") for value in request.GET.getlist("row")[:500])
+        asked = {pk: mark for text, _, mark in pairs if (pk := self.read_pk(text)) is not None}
+        rendered = self.rendered(request, list(self.get_queryset(request).filter(pk__in=asked)))
+        changed = [shown for shown in rendered if shown["mark"] != asked[shown["row"].pk]]
+        return changed, any(shown["live"] for shown in rendered)
+
+    def read_pk(self, text: str) -> Any:
+        """The key that the text is, or None."""
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+    def do_view(self, request: HttpRequest, pk: Any, operation: str) -> HttpResponseBase:
         op = registry.operations().get(operation)
         if op is None or op.on != self.opts.label_lower or "admin" not in op.faces:
             return HttpResponse("There is no such operation.", status=404, content_type=PLAIN)
@@ -146,7 +161,7 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         given: dict[str, Any] = {name: request.POST[name] for name in names[1:] if name in request.POST}
         status = 200
         try:
-            messages.success(request, self.said(op, perform(op, by(request), **{names[0]: pk}, **given)))
+            messages.success(request, self.said(op, perform(op, by(request), **{names[0]: str(pk)}, **given)))
         except Refused as refused:
             status = 400 if refused.status == 422 else refused.status
             messages.error(request, str(refused))

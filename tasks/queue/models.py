@@ -1,13 +1,19 @@
+from datetime import datetime
+
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from tasks.queue.states import TERMINAL, WAITING, State
+from tasks.queue.states import TERMINAL, TRANSITIONS, WAITING, State
 
+RETRIED = TRANSITIONS["retry"][0]
 RUNNING = Q(state=State.RUNNING)
 HELD = Q(lease_until__isnull=False, worker__isnull=False)
 UNTOUCHED = Q(lease_until=None, worker=None)
 FINAL = Q(state__in=sorted(TERMINAL))
+UNACKNOWLEDGED = Q(state=State.DISCARDED, acknowledged_at=None)
 
 
 class Task(models.Model):
@@ -31,12 +37,16 @@ class Task(models.Model):
     claimed_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
     finalized_at = models.DateTimeField(null=True)
+    acknowledged_at = models.DateTimeField(null=True)  # when the owner put a discarded one to rest
 
     class Meta:
+        verbose_name = "job"
         indexes = [
+            # For filters, counts and pruning. The running ones are few; without them a job costs an entry less.
+            models.Index("kind", "state", "id", name="task_by_kind", condition=~RUNNING),
+            models.Index("finalized_at", name="task_unacknowledged", condition=UNACKNOWLEDGED),
             models.Index("queue", "scheduled_at", "id", name="task_due", condition=Q(state__in=sorted(WAITING))),
             models.Index("lease_until", name="task_leased", condition=RUNNING),
-            models.Index("state", "finalized_at", name="task_final", condition=FINAL),
         ]
         constraints = [
             # The three shapes of a row; every statement pays for each constraint, so that they are one.
@@ -72,6 +82,38 @@ class Task(models.Model):
     @property
     def last_error(self) -> str:
         return self.errors[-1]["error"] if self.errors else ""
+
+    @property
+    def may_have_acted(self) -> bool:
+        """Whether it was cancelled while it ran: its last attempt has no error, and may have had its effect."""
+        return self.state == State.CANCELLED and self.attempt > (self.errors[-1]["attempt"] if self.errors else 0)
+
+    def waits_until(self, at: datetime) -> bool:
+        """Whether it is put off to a time after `at`."""
+        return self.state in WAITING and self.scheduled_at > at
+
+    def allows(self, operation: str) -> bool:
+        """What the panel offers for this row; the operation itself decides again."""
+        match operation:
+            case "tasks.retry":
+                return self.state in RETRIED or self.waits_until(timezone.now())
+            case "tasks.cancel":
+                return not self.is_final
+        return False
+
+
+class TaskAction(models.Model):
+    """What somebody did to a task: who, when, through which face. Kept as long as the task's row."""
+
+    task_id = models.BigIntegerField(db_index=True)
+    action = models.CharField(max_length=20)
+    before = models.CharField(max_length=10)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    via = models.CharField(max_length=20)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.action} of job {self.task_id}"
 
 
 class Worker(models.Model):

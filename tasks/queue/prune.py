@@ -1,9 +1,9 @@
 from collections import Counter
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from tasks.queue.sql import statement
+from tasks.queue import sql
 from tasks.queue.states import State
 
 KEEP = {
@@ -14,14 +14,20 @@ KEEP = {
 
 
 def prune(batch: int = 1000) -> Counter[str]:
-    """Delete final tasks past their time (contract.md, "Retention"), `batch` rows a transaction, and count them."""
+    """Delete final tasks past their time (contract.md, "Retention"), and count them.
+
+    It looks at `batch` rows a transaction. Each kind is gone through by id, which is the order of creation, until tasks
+    come that are too young to have ended so long ago. What people did to the tasks goes with them.
+    """
     deleted: Counter[str] = Counter()
+    kinds = [kind for (kind,) in sql.run("kinds_present")]
     for state, keep in KEEP.items():
-        while True:
-            with transaction.atomic(durable=True), connection.cursor() as cursor:
-                cursor.execute(statement("prune"), {"state": state, "keep": keep.total_seconds(), "limit": batch})
-                n = cursor.rowcount
-            deleted[state] += n
-            if n < batch:
-                break
+        for kind in kinds:
+            after, more = 0, True
+            while more:
+                with transaction.atomic(durable=True):
+                    given = {"kind": kind, "state": state.value, "keep": keep.total_seconds()}
+                    [(n, after, more)] = sql.run("prune", **given, after=after, limit=batch)
+                deleted[state] += n
+    sql.do("forget_actions")
     return deleted

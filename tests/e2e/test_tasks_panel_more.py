@@ -1,4 +1,4 @@
-"""What a row says while its mail is on the way. Parts (a) and (b); (c) and (d) come with listings and the panel."""
+"""What a row says while its mail is on the way, and the link to its job. Parts (a), (b), (d); (c) is of listings."""
 
 import pytest
 from playwright.sync_api import expect
@@ -90,3 +90,23 @@ def test_without_javascript_the_chip_shows_its_state_on_reload(
     while chip.get_attribute("data-state") != "sent":
         page.reload()
     context.close()
+
+
+def test_a_link_to_a_job_opens_its_detail_on_load(worker, supplier, smtp, row, signed_in, site) -> None:
+    smtp.fail(550, text="5.1.1 Mailbox unknown")
+    row.get_by_test_id("request-approve").click()
+    expect(row.get_by_test_id("request-mail-state")).to_have_attribute("data-state", "failed", timeout=30_000)
+    job = AccessRequest.objects.get().mail_job_id
+
+    row.get_by_test_id("request-mail-state-job").click()
+
+    detail = signed_in.get_by_test_id("task-detail")
+    expect(detail).to_have_attribute("data-job-id", str(job))
+    expect(detail.get_by_test_id("task-attempt-error")).to_contain_text("Mailbox unknown")
+    signed_in.goto(f"{site}/admin/tasks/task/{job}/change/")
+    expect(detail).to_have_attribute("data-state", "discarded")
+    detail.get_by_test_id("task-serves").click()
+    expect(row).to_be_visible()
+    signed_in.goto(f"{site}/admin/tasks/task/{job + 1000}/change/")
+    expect(signed_in.get_by_test_id("task-gone")).to_be_visible()
+    signed_in.said.clear()  # Chromium notes the 404

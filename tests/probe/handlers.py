@@ -22,6 +22,13 @@ def noop(probe: Probe) -> None:
     """For the benchmarks: touches nothing."""
 
 
+def index(probe: Probe) -> None:
+    """As an index engine does that answers only when it is up."""
+    if not Path(probe.text).exists():
+        raise ConnectionError("the engine does not answer")
+    Effect.objects.create(name=probe.name, pid=os.getpid())
+
+
 def act(probe: Probe) -> None:
     """Record the effect, then do as told."""
     Effect.objects.create(name=probe.name, pid=os.getpid())

@@ -44,6 +44,8 @@ SETTLED_ONE = kind("probe.settled_one", settle="tests.probe.handlers.ended", att
 SETTLED_LIMITED = kind("probe.settled_limited", settle="tests.probe.handlers.ended", attempts=1, limit=SECOND)
 BY_HAND = kind("probe.by_hand", queue="webhook")  # its queue has no workers: the test moves the row itself
 HEARS = kind("probe.hears", "tests.probe.handlers.hear", args=Happened)
+# Its handler succeeds, and has an effect, once the file that `text` names is there.
+ENGINE = kind("probe.engine", "tests.probe.handlers.index", backoff=Backoff((3600,)))
 
 
 @dataclass(frozen=True)

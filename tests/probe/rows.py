@@ -52,7 +52,7 @@ def in_state(state: str, **given: Any) -> Task:
     if state == State.RUNNING:
         row |= {"worker_id": someone_else(), "lease_until": now + timedelta(seconds=60)}
     if state in TERMINAL:
-        row |= {"finalized_at": now}
+        row |= {"finalized_at": now, "created_at": given.get("finalized_at", now)}
     return Task.objects.create(**row | given)
 
 

@@ -46,7 +46,7 @@ UNSOUND = {
     "E011": Catalog(operations=(replace(OPERATION, run=positional),)),
     "E012": Catalog(operations=(replace(OPERATION, run=list_input),)),
     "E013": Catalog(operations=(replace(OPERATION, on="requests.nothing"),)),
-    "E015": Catalog(kinds=(replace(NOOP, attempts=1),)),
+    "E021": Catalog(kinds=(replace(NOOP, attempts=1),)),
     "E014": Catalog(operations=(replace(OPERATION, on="accounts.owner"),)),
 }
 

@@ -32,3 +32,37 @@ document.addEventListener("htmx:afterRequest", (event) => {
       : `Nothing was done: the server answered ${answer.status}. Reload the page and try again.`,
   );
 });
+
+// A page asks less often while nobody sees it, and at once when it is seen again.
+const UNSEEN = 20_000; // milliseconds
+let asked = 0;
+function polls(event) {
+  return event.target.id === "rows-poll";
+}
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (!polls(event)) return;
+  if (document.hidden && Date.now() - asked < UNSEEN) event.preventDefault();
+  else asked = Date.now();
+});
+document.addEventListener("visibilitychange", () => {
+  const poll = document.getElementById("rows-poll");
+  if (!document.hidden && poll) htmx.trigger(poll, "awake");
+});
+
+// A page that could not ask says so until it can again.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const stale = document.getElementById("stale");
+  if (stale && polls(event)) stale.hidden = event.detail.xhr.status !== 0 && event.detail.xhr.status < 400;
+});
+
+// One box ticks all of its name.
+for (const all of document.querySelectorAll("[data-tick-all]")) {
+  const boxes = [...document.getElementsByName(all.dataset.tickAll)];
+  all.closest("[hidden]").hidden = false;
+  all.addEventListener("change", () => boxes.forEach((box) => (box.checked = all.checked)));
+  document.addEventListener("change", (event) => {
+    if (!boxes.includes(event.target)) return;
+    all.checked = boxes.every((box) => box.checked);
+    all.indeterminate = !all.checked && boxes.some((box) => box.checked);
+  });
+}

@@ -5,6 +5,6 @@ WITH picked AS MATERIALIZED (
     FOR UPDATE)
 UPDATE tasks_task t
 SET state = 'pending', max_attempts = t.attempt + %(attempts)s, claim = t.claim + 1,
-    scheduled_at = statement_timestamp(), finalized_at = NULL
+    scheduled_at = statement_timestamp(), finalized_at = NULL, acknowledged_at = NULL
 FROM picked WHERE t.id = picked.id
 RETURNING t.id, t.kind, picked.state, t.state

@@ -12,7 +12,7 @@ from tasks.queue.models import Task
 from tasks.queue.prune import prune
 from tasks.queue.states import State
 from tasks.queue.transitions import change
-from tests.probe.kinds import ONCE, SETTLED, Probe
+from tests.probe.kinds import ONCE, QUICK, SETTLED, Probe
 from tests.probe.models import Settled
 from tests.probe.rows import hand_of, in_state
 
@@ -63,6 +63,18 @@ def test_many_rows_go_in_batches_until_none_is_left() -> None:
 
     assert deleted[State.COMPLETED] == 7
     assert not Task.objects.exists()
+
+
+def test_old_jobs_that_ended_late_do_not_keep_the_next_ones() -> None:
+    kept = [in_state(State.COMPLETED, created_at=timezone.now() - 9 * DAY, kind=QUICK.name).pk for _ in range(5)]
+    for kind in (QUICK.name, "probe.of_yesterday", QUICK.name):
+        in_state(State.COMPLETED, kind=kind, finalized_at=timezone.now() - 2 * DAY)
+    young = [in_state(State.COMPLETED, kind=QUICK.name).pk for _ in range(50)]
+
+    deleted = prune(batch=2)
+
+    assert deleted[State.COMPLETED] == 3
+    assert list(Task.objects.order_by("pk").values_list("pk", flat=True)) == kept + young
 
 
 def test_a_row_that_somebody_holds_is_left_for_the_next_time_without_waiting() -> None:

@@ -1,0 +1,48 @@
+from tasks.declare import Operation
+from tasks.panel import operations as do
+
+OWNERS = frozenset({"admin", "mcp"})
+VIEW, CHANGE = "tasks.view_task", "tasks.change_task"
+TASK, EVENT = "tasks.task", "tasks.event"
+
+operations: list[Operation] = [
+    *(
+        Operation(name, run, summary, VIEW, OWNERS, reads=True)
+        for name, run, summary in (
+            ("tasks.overview", do.overview, "How the queue is: counts by state, lateness, workers, sizes, alerts"),
+            ("tasks.list", do.list_jobs, "List the newest jobs, of one kind or state where that is given"),
+            ("tasks.get", do.get, "Show a job: arguments, state, the error of each failed attempt"),
+            ("events.list", do.list_events, "List the newest events, of one type or subject where that is given"),
+            ("events.get", do.get_event, "Show an event: data, subscribers, the state of each one's job"),
+        )
+    ),
+    Operation(
+        "tasks.retry",
+        do.retry,
+        "Run a job again that was discarded or cancelled, or one that waits for its next try now",
+        CHANGE,
+        OWNERS,
+        on=TASK,
+        label="Retry",
+    ),
+    Operation(
+        "tasks.cancel",
+        do.cancel,
+        "Cancel a job that has not ended; one that is running may have its effect all the same",
+        CHANGE,
+        OWNERS,
+        on=TASK,
+        label="Cancel",
+        destructive=True,
+    ),
+    Operation("tasks.acknowledge", do.acknowledge, "Put the alert about discarded jobs to rest", CHANGE, OWNERS),
+    Operation(
+        "events.requeue",
+        do.requeue_event,
+        "Send an event again to its subscribers whose job is not completed",
+        CHANGE,
+        OWNERS,
+        on=EVENT,
+        label="Requeue",
+    ),
+]

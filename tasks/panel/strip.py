@@ -1,0 +1,77 @@
+"""The strip above the panel's lists: the overview in figures."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from tasks.panel.queries import overview
+from tasks.panel.results import Overview
+from tasks.panel.rows import without_token
+from tasks.panel.words import age, amount
+from tasks.queue.states import State
+
+
+@dataclass(frozen=True)
+class Strip:
+    html: str
+    mark: str
+
+
+def tabs(here: str) -> list[dict[str, Any]]:
+    """The panel's pages; a page that this version does not have is left out."""
+    found = []
+    pages = (
+        ("jobs", "tasks_task_changelist"),
+        ("events", "tasks_event_changelist"),
+        ("periodic work", "tasks_periodic"),
+    )
+    for label, name in pages:
+        try:
+            found.append({"label": label.capitalize(), "url": reverse(f"admin:{name}"), "here": label == here})
+        except NoReverseMatch:
+            continue
+    return found
+
+
+def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
+    seen = overview(kind)
+    jobs = reverse("admin:tasks_task_changelist")
+
+    def link(wanted: str) -> str:
+        asked = {"kind": kind, "state": None if wanted == state else wanted}
+        query = urlencode({name: value for name, value in asked.items() if value})
+        return f"{jobs}?{query}" if query else jobs
+
+    context = {
+        "overview": seen,
+        "counts": [
+            {
+                "state": value,
+                "jobs": seen.counts[value],
+                "shown": amount(seen.counts[value], value in seen.more),
+                "more": value in seen.more,
+                "url": link(value),
+                "here": value == state,
+            }
+            for value in State.values
+        ],
+        "oldest": oldest(seen),
+        "tables": [{"name": t.name, "rows": amount(t.rows), "bytes": t.bytes} for t in seen.tables],
+        "may_change": request.user.has_perm("tasks.change_task"),
+    }
+    html = render_to_string("tasks/panel/strip.html", context, request)
+    return Strip(html, hashlib.sha256(without_token(html).encode()).hexdigest()[:12])
+
+
+def oldest(seen: Overview) -> str:
+    if seen.oldest_due_seconds is not None:
+        return age(seen.oldest_due_seconds)
+    if seen.next_due_at is None:
+        return "none"
+    return f"none; next in {age((seen.next_due_at - timezone.now()).total_seconds())}"
