@@ -34,7 +34,7 @@ class AccessCodeAdmin(RowsAdmin):
         return [{"row": row, "live": False, "valid": row.is_valid_at(by(request).at)} for row in rows]
 
     def said(self, operation: Operation, result: Any) -> str:
-        return f"The code {result.text} is revoked."
+        return f"The code {result.code} is revoked."
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         extra = {"title": "Access codes", "empty": "No code was issued yet."}

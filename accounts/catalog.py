@@ -44,6 +44,8 @@ operations: list[Operation] = [
         "Set the name and the short introduction on your public page",
         "accounts.change_owner",
         frozenset({"admin", "mcp"}),
+        repeatable=True,
+        details="It replaces what is there now; visitors see it at once.",
     ),
     Operation(
         "codes.revoke",
@@ -54,6 +56,9 @@ operations: list[Operation] = [
         on="accounts.accesscode",
         label="Revoke",
         destructive=True,
+        repeatable=True,
+        details="This cannot be undone; approving the request again issues a new code. The id is code.id in "
+        "access_requests.list.",
     ),
     Operation(
         "suppliers.connect",
