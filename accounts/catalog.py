@@ -13,6 +13,8 @@ events: list[EventType] = [
     happened.SUPPLIER_CONNECTED,
     happened.SUPPLIER_DISCONNECTED,
     happened.SUPPLIER_BROKEN,
+    happened.TOKEN_CREATED,
+    happened.TOKEN_REVOKED,
 ]
 kinds: list[TaskKind] = [work.EMAIL_CONFIRMATION, work.EMAIL_NOTICE]
 operations: list[Operation] = [
@@ -59,6 +61,21 @@ operations: list[Operation] = [
         repeatable=True,
         details="This cannot be undone; approving the request again issues a new code. The id is code.id in "
         "access_requests.list.",
+    ),
+    Operation(
+        "tokens.create",
+        do.create_token,
+        "Create an API token for an AI client",
+        "accounts.add_apitoken",
+        frozenset({"admin"}),
+    ),
+    Operation(
+        "tokens.revoke",
+        do.revoke_token,
+        "Revoke an API token; its client is out at once",
+        "accounts.change_apitoken",
+        frozenset({"admin"}),
+        destructive=True,
     ),
     Operation(
         "suppliers.connect",

@@ -32,6 +32,12 @@ class SupplierBroken:
     reason: str
 
 
+@dataclass(frozen=True)
+class TokenRef:
+    token_id: int
+    name: str
+
+
 LOGIN = EventType("owner.login", OwnerRef, "The owner signed in")
 EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed")
 RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated")
@@ -41,3 +47,5 @@ CODE_REVOKED = EventType("code.revoked", CodeRef, "An access code was revoked")
 SUPPLIER_CONNECTED = EventType("supplier.connected", SupplierRef, "A mail supplier was connected and verified")
 SUPPLIER_DISCONNECTED = EventType("supplier.disconnected", SupplierRef, "The mail supplier was disconnected")
 SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login")
+TOKEN_CREATED = EventType("api_token.created", TokenRef, "An API token was created")
+TOKEN_REVOKED = EventType("api_token.revoked", TokenRef, "An API token was revoked")

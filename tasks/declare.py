@@ -12,12 +12,14 @@ class Caller:
     """Who asks, when, and through which face (admin, mcp, shell, public, task).
 
     `scopes` limits what they may do ("tasks:read", "codes:write"; write includes read); None: no limit.
+    `token` names the API token by which they came, if any.
     """
 
     user: Any
     at: datetime
     via: str
     scopes: frozenset[str] | None = None
+    token: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def in_scope(operation: Operation, by: Caller) -> bool:
     return by.scopes is None or not by.scopes.isdisjoint({"*", operation.scope, f"{operation.group}:write"})
 
 
-def perform(operation: Operation, by: Caller, **given: Any) -> Any:
+def perform(operation: Operation, by: Caller, /, **given: Any) -> Any:
     """Call the operation with checked input and return what it returns; it has committed then.
 
     Input may come as text from any face and is turned into what the operation's signature says. Raises NotAllowed,

@@ -17,7 +17,6 @@ from tasks.declare import Operation
 from tasks.perform import alternatives, inputs, public_names
 
 Schema = dict[str, Any]
-BIGGEST = 2**63 - 1  # Postgres, bigint
 
 
 @cache
@@ -29,7 +28,7 @@ def input_schema(operation: Operation) -> Schema:
     for name, (_, parameter) in inputs(operation.run).items():
         shown = schema(without_none(hints[name]))
         if public[name] == "id" and shown.get("type") == "integer":
-            whole = {"type": "integer", "minimum": 1, "maximum": BIGGEST}
+            whole = {"type": "integer", "minimum": 1}
             shown = described({"anyOf": [whole, {"type": "string", "pattern": "^[0-9]+$"}]}, shown.get("description"))
         if parameter.default is inspect.Parameter.empty:
             required.append(public[name])

@@ -43,6 +43,10 @@ def prepare(port: int) -> str:
     return url
 
 
+# Longer than an AI client keeps a connection, and than it may wait for an answer: docs/operations.md.
+SERVE = ("--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "25")
+
+
 def demo(*, once: bool) -> None:
     begun = time.perf_counter()
     say("Setting up: database, web, worker, mail sink …")
@@ -61,7 +65,7 @@ def demo(*, once: bool) -> None:
         sink, sink_log = start("mailsink", "-m", "standmeet.mailsink", *sink_args)
         start("worker", "manage.py", "worker")
         serve = ("-m", "uvicorn", "standmeet.asgi:application", "--host", "127.0.0.1", "--port", str(port))
-        web, web_log = start("web", *serve, "--log-level", "warning", "--lifespan", "off")
+        web, web_log = start("web", *serve, "--log-level", "warning", *SERVE)
         ready = printed(sink, r"smtp=127\.0\.0\.1:(\d+) http=(\S+)", sink_log)  # type: ignore[arg-type]
         owner, password = owner_with_supplier(int(ready[1]))
         two_requests(owner)
