@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from django.db import connections
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -25,7 +26,7 @@ KEEP_ALIVE = ("--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "25")
 class WebProcess:
     """uvicorn with the whole application, on a free port of loopback."""
 
-    def __init__(self, log: Path, settings: str = "tests.settings", **env: str) -> None:
+    def __init__(self, log: Path, *options: str, settings: str = "tests.settings", **env: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -33,7 +34,7 @@ class WebProcess:
         command = [sys.executable, "-m", "uvicorn", "standmeet.asgi:application", "--port", str(port), *KEEP_ALIVE]
         with log.open("w") as out:
             self.process = subprocess.Popen(
-                [*command, "--no-access-log"],
+                [*command, "--no-access-log", *options],
                 cwd=ROOT,
                 env={**environment(), "PUBLIC_URL": self.url, "DJANGO_SETTINGS_MODULE": settings, **env},
                 stdin=subprocess.DEVNULL,
@@ -63,6 +64,7 @@ async def over_http(url: str, token: str, mode: str = "auto") -> AsyncIterator[C
         httpx2.AsyncClient(headers=headers, timeout=30) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
     ):
+        await client.list_tools()  # as every client does first: what is called unlisted is looked up each time
         yield client
 
 
@@ -83,6 +85,18 @@ def with_client(connection: Any, ask: Callable[[Client], Awaitable[Any]]) -> Any
             return await ask(client)
 
     return asyncio.run(go())
+
+
+async def on_thread(ask: Callable[[], Any]) -> Any:
+    """What the test itself has to ask the database while its client is open."""
+
+    def asked() -> Any:
+        try:
+            return ask()
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(asked)
 
 
 def refused(result: Any) -> dict[str, Any]:
