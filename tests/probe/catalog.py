@@ -12,5 +12,6 @@ operations = [
     Operation("probe.echo", do.echo, "Say it again", VIEW, MCP, reads=True),
     Operation("probe.crash", do.crash, "Fail as nobody expected", VIEW, MCP, reads=True),
     Operation("probe.start", do.start, "Start a job and wait for it", CHANGE, MCP, wait=WAIT),
+    Operation("probe.later", do.later, "Start a job that is due later and wait for it", CHANGE, MCP, wait=WAIT),
     Operation("probe.join", do.join, "Wait for a job that others wait for too", CHANGE, MCP, wait=WAIT),
 ]

@@ -1,13 +1,14 @@
 """Operations that only the tests and the benchmarks declare."""
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from django.db import transaction
 
 from tasks.declare import Caller
 from tasks.queue.enqueue import enqueue
 from tasks.queue.models import Task
-from tests.probe.kinds import ONCE, QUICK, Probe
+from tests.probe.kinds import NOOP, ONCE, QUICK, Probe
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ def crash(by: Caller) -> Echo:
 def start(by: Caller, *, milliseconds: int = 0) -> Started:
     """A job of its own."""
     return Started(enqueue(QUICK, Probe(do="sleep", seconds=milliseconds / 1000)), "pending")
+
+
+@transaction.atomic(durable=True)
+def later(by: Caller, *, milliseconds: int) -> Started:
+    """A job of its own that does nothing, then."""
+    return Started(enqueue(NOOP, Probe(), delay=timedelta(milliseconds=milliseconds)), "pending")
 
 
 @transaction.atomic(durable=True)
