@@ -59,7 +59,8 @@ def schema(wanted: Any) -> Schema:
     if origin is typing.Annotated:
         return described(schema(args[0]), next((said for said in args[1:] if isinstance(said, str)), None))
     if origin in (types.UnionType, typing.Union):
-        return union([schema(option) for option in alternatives(wanted)])
+        options = [schema(option) for option in alternatives(wanted)]
+        return {"anyOf": options} if len(options) > 1 else options[0]  # a list of types is not read by every client
     if origin is typing.Literal:
         return {"type": "string", "enum": list(args)}
     if origin in (list, tuple, set, frozenset):
@@ -88,14 +89,6 @@ PLAIN: dict[Any, Schema] = {
     dict: {"type": "object"},
     Any: {},
 }
-
-
-def union(options: list[Schema]) -> Schema:
-    """Plain alternatives as one list of types, which every client reads; otherwise anyOf."""
-    if all("type" in option and set(option) <= {"type", "format"} for option in options):
-        merged = {key: value for option in options for key, value in option.items()}
-        return {**merged, "type": [option["type"] for option in options]}
-    return {"anyOf": options}
 
 
 def of_dataclass(wanted: Any) -> Schema:
