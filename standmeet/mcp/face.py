@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import connections
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.caching import CacheHint
@@ -63,18 +63,16 @@ class Face:
             yield
 
     async def on_thread(self, ask: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run what uses the database on a thread of ours, which then gives its connection back to the pool.
+        """Run what uses the database on a thread of ours, which then gives its connection back.
 
         Not by sync_to_async: outside a Django request that would run everything on one thread.
         """
 
         def run() -> T:
-            close_old_connections()
             try:
                 return ask(*args, **kwargs)
             finally:
-                if not settings.DATABASES["default"].get("CONN_MAX_AGE"):
-                    connections.close_all()
+                connections.close_all()
 
         return await asyncio.get_running_loop().run_in_executor(self.threads, run)
 
@@ -91,7 +89,10 @@ class Face:
         def act() -> tuple[Caller, Any]:
             by = who()
             self.within_limit(by)
-            return by, perform(op, by, **(params.arguments or {}))
+            result = perform(op, by, **(params.arguments or {}))
+            if not op.reads:
+                log.info("%s by %s, %s", op.name, by.user, by.token or "over stdio")
+            return by, result
 
         try:
             by, result = await self.on_thread(act)

@@ -5,6 +5,7 @@
     own_waits_s      the same, each with a job of its own that is due in 1 s
     over_cap_ms      one more call meanwhile: its receipt
     beside_p50_ms    the no-op call meanwhile
+    page_p50_ms      the public page, while nobody waits; page_beside_p50_ms: meanwhile
     approve_p50_ms   from the call to the answer that says the mail was sent, by an SMTP server on loopback
 
 The client, the web server, Postgres and the worker share this machine's cores; the client takes a good part of them.
@@ -19,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx2
 from django.db import connection
 from django.utils import timezone
 
@@ -85,27 +87,36 @@ async def noops(client: Any, n: int) -> list[float]:
     return [(await timed(client.call_tool("probe.echo", {"text": "x"})))[1] for _ in range(n)]
 
 
-async def together(client: Any, calls: list[Awaitable[Any]], one_more: Any) -> tuple[float, float, list[float]]:
+async def pages(http: httpx2.AsyncClient, n: int) -> list[float]:
+    taken = []
+    for _ in range(n):
+        begun = time.perf_counter()
+        (await http.get("/")).raise_for_status()
+        taken.append((time.perf_counter() - begun) * 1000)
+    return taken
+
+
+async def together(
+    client: Any, http: httpx2.AsyncClient, calls: list[Awaitable[Any]], one_more: Any
+) -> tuple[float, float, list[float], list[float]]:
     begun = time.perf_counter()
     waiting = [asyncio.create_task(timed(call)) for call in calls]
-    while True:  # until they are all in, and the next one has its receipt
-        more = asyncio.create_task(timed(one_more()))
-        if (await asyncio.wait([more], timeout=0.2))[0]:
-            break
-        waiting.append(more)
-    receipt, at_once = more.result()
+    while not (await asyncio.wait([more := asyncio.create_task(timed(one_more()))], timeout=0.2))[0]:
+        waiting.append(more)  # they were not all in yet, and this one waits in another's place
+    receipt, at_once = await timed(one_more())
     assert receipt["state"] == "pending", receipt
-    beside = await noops(client, 20)
+    beside, beside_pages = await noops(client, 10), await pages(http, 10)
     states = [found["state"] for found, _ in await asyncio.gather(*waiting)]
     took = time.perf_counter() - begun
     assert states.count("completed") == MOST_WAITING, states
-    return took, at_once, beside
+    return took, at_once, beside, beside_pages
 
 
 async def measured(url: str, token: str, requests: list[int]) -> Figures:
-    async with over_http(url, token) as client:
+    async with over_http(url, token) as client, httpx2.AsyncClient(base_url=url) as http:
         await noops(client, 30)
-        quiet = await noops(client, NOOPS)
+        await pages(http, 10)
+        quiet, quiet_pages = await noops(client, NOOPS), await pages(http, 50)
         one, own = [], []
         for turn in range(ROUNDS):
             given = {"name": f"turn {turn}"}
@@ -116,22 +127,25 @@ async def measured(url: str, token: str, requests: list[int]) -> Figures:
             def later() -> Awaitable[Any]:
                 return client.call_tool("probe.later", {"milliseconds": 1000})
 
-            one.append(await together(client, [join() for _ in range(MOST_WAITING)], join))
-            own.append(await together(client, [later() for _ in range(MOST_WAITING)], later))
+            one.append(await together(client, http, [join() for _ in range(MOST_WAITING)], join))
+            own.append(await together(client, http, [later() for _ in range(MOST_WAITING)], later))
         approved = []
         for pk in requests:
             found, took = await timed(client.call_tool("access_requests.approve", {"id": pk}))
             assert found["mail"]["state"] == "sent", found
             approved.append(took)
-    beside = [ms for _, _, samples in one + own for ms in samples]
+    beside = [ms for turn in one + own for ms in turn[2]]
+    beside_pages = [ms for turn in one + own for ms in turn[3]]
     return {
         "noop_p50_ms": percentile(quiet, 50),
         "noop_p99_ms": percentile(quiet, 99),
-        "waits_s": percentile([took for took, _, _ in one], 50),
-        "waits_max_s": max(took for took, _, _ in one),
-        "own_waits_s": percentile([took for took, _, _ in own], 50),
-        "over_cap_ms": max(ms for _, ms, _ in one + own),
+        "waits_s": percentile([turn[0] for turn in one], 50),
+        "waits_max_s": max(turn[0] for turn in one),
+        "own_waits_s": percentile([turn[0] for turn in own], 50),
+        "over_cap_ms": max(turn[1] for turn in one + own),
         "beside_p50_ms": percentile(beside, 50),
+        "page_p50_ms": percentile(quiet_pages, 50),
+        "page_beside_p50_ms": percentile(beside_pages, 50),
         "approve_p50_ms": percentile(approved, 50),
         "approve_p99_ms": percentile(approved, 99),
     }

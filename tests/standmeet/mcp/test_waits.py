@@ -100,11 +100,12 @@ def test_as_many_calls_as_may_wait_are_answered_together_and_one_more_at_once(we
     async def go(client):
         begun = time.monotonic()
         calls = [asyncio.create_task(join(client, "one")) for _ in range(MOST_WAITING)]
-        while not (await asyncio.wait([one_more := asyncio.create_task(join(client, "one"))], timeout=0.2))[0]:
-            calls.append(one_more)  # it has taken the place of one that is still on its way in
+        while not (await asyncio.wait([more := asyncio.create_task(join(client, "one"))], timeout=0.2))[0]:
+            calls.append(more)  # they were not all in yet, and this one waits in another's place
+        one_more = await join(client, "one")
         beside = [await timed(client, "probe.echo", {}) for _ in range(10)]
         results = await asyncio.gather(*calls)
-        return [result["state"] for result, _ in results], time.monotonic() - begun, one_more.result(), beside
+        return [result["state"] for result, _ in results], time.monotonic() - begun, one_more, beside
 
     states, took, (receipt, at_once), beside = with_client(over_http(web.url, issue()), go)
 
