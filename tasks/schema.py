@@ -88,6 +88,7 @@ PLAIN: dict[Any, Schema] = {
     UUID: {"type": "string", "format": "uuid"},
     dict: {"type": "object"},
     Any: {},
+    object: {},
 }
 
 

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -72,7 +71,8 @@ def right_host(host: str) -> bool:
 
 def right_origin(origin: str, host: str) -> bool:
     """No browser, or this page's own (CSRF_TRUSTED_ORIGINS is PUBLIC_URL's origin)."""
-    return not origin or origin in settings.CSRF_TRUSTED_ORIGINS or urlsplit(origin).netloc == host
+    own = {f"http://{host}", f"https://{host}", *settings.CSRF_TRUSTED_ORIGINS}
+    return not origin or origin in own
 
 
 async def say(send: Send, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:

@@ -28,6 +28,7 @@ def echo(by: Caller, *, text: str = "") -> Echo:
 
 
 def crash(by: Caller) -> Echo:
+    print("said on standard output")  # noqa: T201 (as a library might)
     raise RuntimeError("the password is hunter2")
 
 

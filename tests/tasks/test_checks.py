@@ -47,6 +47,7 @@ UNSOUND = {
     "E012": Catalog(operations=(replace(OPERATION, run=list_input),)),
     "E013": Catalog(operations=(replace(OPERATION, on="requests.nothing"),)),
     "E014": Catalog(operations=(replace(OPERATION, on="accounts.owner"),)),
+    "E015": Catalog(operations=(replace(OPERATION, faces=frozenset({"mcp"})),)),
 }
 
 

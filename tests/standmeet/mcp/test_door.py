@@ -90,7 +90,8 @@ def test_a_foreign_host_is_misdirected_and_a_foreign_origin_forbidden(web, issue
 
     assert send(web, token, headers={"Host": "evil.example"}).status_code == 421
     assert send(web, token, headers={"Origin": "https://evil.example"}).status_code == 403
-    assert send(web, token, headers={"Origin": "null"}).status_code == 403
+    for origin in ("null", "http://[", f"{web.url}.evil.example", f"{web.url}/"):
+        assert send(web, token, headers={"Origin": origin}).status_code == 403
     assert send(web, token, headers={"Origin": web.url}).status_code == 200
 
 

@@ -168,16 +168,18 @@ def test_too_many_calls_are_refused_in_words_the_model_can_read(web_of_its_own, 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_stdio_acts_as_the_owner_with_every_scope(owner, supplier, ask, mode) -> None:
+def test_stdio_acts_as_the_owner_with_every_scope_and_nothing_else_is_said_on_it(owner, supplier, ask, mode) -> None:
     request = ask()
 
     async def go(client):
         return [
+            await client.call_tool("probe.crash", {}),
             await client.call_tool("probe.echo", {"text": "é"}),
             await client.call_tool("access_requests.update", {"id": request.pk, "status": "closed"}),
         ]
 
-    echoed, closed = with_client(over_stdio(mode), go)
+    crashed, echoed, closed = with_client(over_stdio(mode), go)
 
+    assert refused(crashed)["code"] == "failed"
     assert answered(echoed) == {"text": "é"}
     assert answered(closed)["status"] == "closed"
