@@ -52,7 +52,7 @@ def demo(*, once: bool) -> None:
     say("Setting up: database, web, worker, mail sink …")
     port = free_port(8000)
     url = prepare(port)
-    from standmeet.demo.seed import EMAIL, owner_with_supplier, two_requests
+    from standmeet.demo.seed import EMAIL, owner_with_supplier, token_of_the_day, two_requests
     from standmeet.demo.story import Places, play
 
     with contextlib.ExitStack() as stack:
@@ -79,6 +79,8 @@ def demo(*, once: bool) -> None:
         say(f"  public page    {url}/")
         say(f"  admin          {url}/admin/    {EMAIL}    {password}")
         say(f"  mails          {ready[2]}/")
+        bearer = f"Authorization: Bearer {token_of_the_day(owner)}"
+        say(f'  AI client      claude mcp add --transport http standmeet {url}/mcp --header "{bearer}"')
         say(f"  logs           {FOLDER.relative_to(ROOT)}/")
         say("Ctrl-C ends it.")
         signal.pause()
