@@ -99,6 +99,8 @@ def convert(value: Any, wanted: Any) -> Any:
             raise ValueError("must be true or false")
         return text in TRUE
     if plain is int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON has one sort of number
         try:
             number = int(str(value).strip()) if not isinstance(value, bool) else None
         except ValueError:

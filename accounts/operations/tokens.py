@@ -29,8 +29,8 @@ def create_token(by: Caller, *, name: str, scopes: str, days: int | None = None)
     """Issue a token with these scopes (separated by spaces), for so many days, or without an end."""
     name, asked = name.strip(), sorted(set(scopes.split()))
     wrong = {}
-    if not 1 <= len(name) <= 100:
-        wrong["name"] = "must be 1 to 100 characters, and say what the token is for"
+    if not 1 <= len(name) <= 100 or not name.isprintable():
+        wrong["name"] = "must be one line of 1 to 100 characters, and say what the token is for"
     if unknown := [scope for scope in asked if scope not in scopes_there_are()]:
         wrong["scopes"] = f"must be of {', '.join(scopes_there_are())}; {', '.join(unknown)[:100]} is not one"
     elif not asked:

@@ -42,6 +42,7 @@ def test_nonsense_is_no_token(by, text) -> None:
     [
         ({"name": " ", "scopes": "*"}, "name"),
         ({"name": "x" * 101, "scopes": "*"}, "name"),
+        ({"name": "x\ny", "scopes": "*"}, "name"),
         ({"name": "x", "scopes": ""}, "scopes"),
         ({"name": "x", "scopes": "tokens:write"}, "scopes"),
         ({"name": "x", "scopes": "*", "days": 0}, "days"),
