@@ -59,8 +59,7 @@ operations: list[Operation] = [
         label="Revoke",
         destructive=True,
         repeatable=True,
-        details="This cannot be undone; approving the request again issues a new code. The id is code.id in "
-        "access_requests.list.",
+        details="This cannot be undone; approving the request again issues a new code.",
     ),
     Operation(
         "tokens.create",

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -20,6 +20,7 @@ from tasks.queue import control
 from tasks.queue.enqueue import enqueue
 from tasks.queue.models import Task
 
+RequestId = Annotated[int, "of the request, from access_requests.list"]
 ASKED = {"name", "organisation", "email", "message"}
 NOTICES_AN_HOUR = 5
 SUBMISSIONS = 30
@@ -63,7 +64,7 @@ def submit(
 
 
 @transaction.atomic(durable=True)
-def approve(by: Caller, *, request_id: int) -> Approval:
+def approve(by: Caller, *, request_id: RequestId) -> Approval:
     """Issue a code and queue the mail that carries it. Again, it gives the same code, and mails only what failed."""
     needed_supplier(by)
     request = reached(by, request_id)
@@ -81,7 +82,7 @@ def approve(by: Caller, *, request_id: int) -> Approval:
 
 
 @transaction.atomic(durable=True)
-def retry_mail(by: Caller, *, request_id: int) -> Approval:
+def retry_mail(by: Caller, *, request_id: RequestId) -> Approval:
     """Send a mail that failed: its task again, or a new one where that row is gone."""
     needed_supplier(by)
     request = reached(by, request_id)
@@ -99,7 +100,7 @@ def retry_mail(by: Caller, *, request_id: int) -> Approval:
 
 
 @transaction.atomic(durable=True)
-def close(by: Caller, *, request_id: int) -> Request:
+def close(by: Caller, *, request_id: RequestId) -> Request:
     """Put a request aside without an answer, or after it. A mail that has not gone out is cancelled."""
     request = reached(by, request_id)
     put_aside(by, request)
@@ -107,7 +108,7 @@ def close(by: Caller, *, request_id: int) -> Request:
 
 
 @transaction.atomic(durable=True)
-def reopen(by: Caller, *, request_id: int) -> Request:
+def reopen(by: Caller, *, request_id: RequestId) -> Request:
     """Take a closed request up again."""
     request = reached(by, request_id)
     if request.status != Status.OPEN:
@@ -116,7 +117,7 @@ def reopen(by: Caller, *, request_id: int) -> Request:
 
 
 @transaction.atomic(durable=True)
-def update(by: Caller, *, request_id: int, status: Literal["open", "closed"]) -> Request:
+def update(by: Caller, *, request_id: RequestId, status: Literal["open", "closed"]) -> Request:
     """Close a request, or open a closed one again. `replied` is not to be set: it follows from the mail."""
     request = reached(by, request_id)
     if status == Status.CLOSED:

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from django.db import transaction
 
@@ -51,7 +52,7 @@ def redeem(by: Caller, *, code: str, client: str, member_id: int | None = None) 
 
 
 @transaction.atomic(durable=True)
-def revoke_code(by: Caller, *, code_id: int) -> Revoked:
+def revoke_code(by: Caller, *, code_id: Annotated[int, "of the code: code.id in access_requests.list"]) -> Revoked:
     """End a code at once; visitors who came in with it are out."""
     code = AccessCode.objects.select_for_update().filter(owner=by.user, pk=code_id).first()
     if code is None:
