@@ -96,11 +96,11 @@ class Face:
 
         try:
             by, result = await self.on_thread(act)
+            return answer(await self.waited(context, op, by, result))
         except Refused as refused:
             return refusal(refused)
         except Exception:
             return failure(op)
-        return answer(await self.waited(context, op, by, result))
 
     def within_limit(self, by: Caller) -> None:
         if by.token and (wait := self.calls.take(by.token)):

@@ -93,7 +93,10 @@ def test_progress_is_told_while_a_call_waits(web, issue, worker, mode) -> None:
     started, _ = with_client(over_http(web.url, issue(), mode), wait)
 
     assert started["state"] == "completed"
-    assert [round(progress) for progress, _, _ in told] == [1, 2]
+    elapsed = [progress for progress, _, _ in told]
+    assert len(elapsed) >= 2
+    assert elapsed == sorted(elapsed)
+    assert 1 <= elapsed[0] < 2
     assert {total for _, total, _ in told} == {20}
 
 
