@@ -130,10 +130,12 @@ def test_other_pages_are_as_before(web, owner) -> None:
 def test_wrong_tokens_are_limited_and_a_right_one_still_comes_in(web_of_its_own, issue) -> None:
     web, token = web_of_its_own(), issue()
 
-    statuses = [send(web, "smt_00000000_wrong").status_code for _ in range(12)]
-    refused = send(web, "smt_00000000_wrong")
+    statuses = []
+    while (refused := send(web, "smt_00000000_wrong")).status_code != 429:
+        statuses.append(refused.status_code)
 
-    assert statuses == [401] * 10 + [429] * 2
+    assert set(statuses) == {401}
+    assert 10 <= len(statuses) < 20  # one more for each five seconds that this takes
     assert 1 <= int(refused.headers["retry-after"]) <= 5
     assert send(web, token).status_code == 200
 
