@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
-from accounts import account_page
+from accounts import account_page, token_page
 from accounts.forms import SupplierForm
-from accounts.models import AccessCode, MailSupplier, Owner
+from accounts.models import AccessCode, ApiToken, MailSupplier, Owner
 from accounts.queries import supplier_of
 from accounts.states import SupplierState
 from tasks import registry
@@ -34,7 +34,7 @@ class AccessCodeAdmin(RowsAdmin):
         return [{"row": row, "live": False, "valid": row.is_valid_at(by(request).at)} for row in rows]
 
     def said(self, operation: Operation, result: Any) -> str:
-        return f"The code {result.text} is revoked."
+        return f"The code {result.code} is revoked."
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         extra = {"title": "Access codes", "empty": "No code was issued yet."}
@@ -92,6 +92,31 @@ class AccountAdmin(OnePage):
         if not self.has_view_permission(request):
             return HttpResponse(status=STOP_POLLING)
         return render(request, "accounts/pending.html", account_page.pending_context(request))
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(OnePage):
+    """The owner's API tokens. A new one is on the page that answers its creation, and nowhere after."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if request.method != "POST":
+            return self.page(request)
+        try:
+            if "revoke" not in request.POST:
+                return self.page(request, made=token_page.create(request))
+            messages.success(request, token_page.revoke(request))
+        except Refused as refused:
+            messages.error(request, str(refused))
+            status = 400 if isinstance(refused, BadInput) else refused.status
+            return self.page(request, wrong=getattr(refused, "fields", {}), status=status)
+        return redirect(reverse("admin:accounts_apitoken_changelist"))
+
+    def page(self, request: HttpRequest, status: int = 200, **shown: Any) -> HttpResponse:
+        each, found = self.admin_site.each_context(request), token_page.context(request)
+        context = {**each, **found, "title": "API tokens", "typed": request.POST, **shown}
+        answer = render(request, "accounts/tokens.html", context, status=status)
+        answer["Cache-Control"] = "no-store"
+        return answer
 
 
 @admin.register(MailSupplier)

@@ -13,6 +13,8 @@ events: list[EventType] = [
     happened.SUPPLIER_CONNECTED,
     happened.SUPPLIER_DISCONNECTED,
     happened.SUPPLIER_BROKEN,
+    happened.TOKEN_CREATED,
+    happened.TOKEN_REVOKED,
 ]
 kinds: list[TaskKind] = [work.EMAIL_CONFIRMATION, work.EMAIL_NOTICE]
 operations: list[Operation] = [
@@ -44,6 +46,8 @@ operations: list[Operation] = [
         "Set the name and the short introduction on your public page",
         "accounts.change_owner",
         frozenset({"admin", "mcp"}),
+        repeatable=True,
+        details="It replaces what is there now; visitors see it at once.",
     ),
     Operation(
         "codes.revoke",
@@ -53,6 +57,23 @@ operations: list[Operation] = [
         frozenset({"admin", "mcp"}),
         on="accounts.accesscode",
         label="Revoke",
+        destructive=True,
+        repeatable=True,
+        details="This cannot be undone; approving the request again issues a new code.",
+    ),
+    Operation(
+        "tokens.create",
+        do.create_token,
+        "Create an API token for an AI client",
+        "accounts.add_apitoken",
+        frozenset({"admin"}),
+    ),
+    Operation(
+        "tokens.revoke",
+        do.revoke_token,
+        "Revoke an API token; its client is out at once",
+        "accounts.change_apitoken",
+        frozenset({"admin"}),
         destructive=True,
     ),
     Operation(

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from accounts.pages import ACCOUNT, CODE_ROW, SUPPLIER
+from accounts.pages import ACCOUNT, CODE_ROW, SUPPLIER, TOKENS
 from tasks.declare import EventType
 
 
@@ -33,6 +33,12 @@ class SupplierBroken:
     reason: str
 
 
+@dataclass(frozen=True)
+class TokenRef:
+    token_id: int
+    name: str
+
+
 LOGIN = EventType("owner.login", OwnerRef, "The owner signed in", serves=ACCOUNT)
 EMAIL_CHANGED = EventType("owner.email_changed", OwnerRef, "The owner's e-mail address was changed", serves=ACCOUNT)
 RECOVERY_REQUESTED = EventType("owner.recovery_requested", OwnerRef, "A recovery phrase was generated", serves=ACCOUNT)
@@ -46,3 +52,5 @@ SUPPLIER_DISCONNECTED = EventType(
     "supplier.disconnected", SupplierRef, "The mail supplier was disconnected", serves=SUPPLIER
 )
 SUPPLIER_BROKEN = EventType("supplier.broken", SupplierBroken, "The mail supplier refused our login", serves=SUPPLIER)
+TOKEN_CREATED = EventType("api_token.created", TokenRef, "An API token was created", serves=TOKENS)
+TOKEN_REVOKED = EventType("api_token.revoked", TokenRef, "An API token was revoked", serves=TOKENS)

@@ -1,7 +1,9 @@
+from datetime import datetime
 from typing import Any
 
-from accounts.models import MailSupplier, Owner
+from accounts.models import ApiToken, MailSupplier, Owner
 from accounts.supplier import SupplierQuerySet
+from tasks import registry
 
 
 def supplier_of(owner: Any) -> MailSupplier | None:
@@ -15,3 +17,18 @@ def verified_supplier(owner: Any) -> MailSupplier | None:
 
 def page_owner() -> Owner | None:
     return Owner.objects.of_this_page()
+
+
+def scopes_there_are() -> list[str]:
+    """What an API token may be given: everything, or a group of the AI client's operations to read or to write."""
+    offered = [op for op in registry.operations().values() if "mcp" in op.faces]
+    return ["*", *sorted({op.scope for op in offered})]
+
+
+def token_with(text: str, at: datetime) -> ApiToken | None:
+    """The token with this text while it is live and its owner may act, noted as used."""
+    token = ApiToken.objects.with_text(text)
+    if token is None or not token.is_live_at(at) or not token.owner.is_active:
+        return None
+    token.was_used(at)
+    return token

@@ -14,10 +14,13 @@ RECOVERED = "recovered"  # the owner signed in by a phrase and may choose a pass
 
 
 def client_of(request: HttpRequest) -> str:
+    return client_at(request.META.get("REMOTE_ADDR") or "unknown", request.headers.get("X-Forwarded-For", ""))
+
+
+def client_at(address: str, forwarded: str) -> str:
     """The address to count tries by: behind N trusted proxies the Nth last of X-Forwarded-For; an IPv6 /64 is one."""
-    address = request.META.get("REMOTE_ADDR") or "unknown"
     if settings.TRUSTED_PROXIES:
-        hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
+        hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
         if hops:
             address = hops[-min(settings.TRUSTED_PROXIES, len(hops))]
     try:

@@ -1,13 +1,13 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.queries import verified_supplier
 from requests_app.models import AccessRequest
 from requests_app.operations import Approval
-from requests_app.queries import NO_SUPPLIER
+from requests_app.queries import NO_SUPPLIER, OPEN_FIRST
 from requests_app.states import MailState, Status
 from tasks.declare import Operation
 from tasks.panel.chips import chip, tasks_of
@@ -54,7 +54,7 @@ class AccessRequestAdmin(RowsAdmin):
     row_filters = {"status": "all"}
     search_fields = ("name", "organisation", "email", "message")
     search_help_text = "Name, organisation, e-mail or message"
-    ordering = (Case(When(status=Status.OPEN, then=Value(0)), default=Value(1)), "-created_at")
+    ordering = OPEN_FIRST
     list_per_page = 50
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessRequest]:
@@ -95,6 +95,8 @@ class AccessRequestAdmin(RowsAdmin):
                 return "The mail is being sent again."
             mail = "was sent" if result.mail.state == "sent" else "is being sent"
             return f"The code {result.code} is issued. Its mail {mail}."
-        if result.mail_state == MailState.FAILED:
+        if operation.name == "access_requests.reopen":
+            return "The request is open again."
+        if result.mail and result.mail.state == MailState.FAILED:
             return "The request is closed. Its mail does not go out."
         return "The request is closed."

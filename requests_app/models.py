@@ -80,6 +80,8 @@ class AccessRequest(models.Model):
                 return self.has_valid_code and self.mail_state == MailState.FAILED and self.status != Status.CLOSED
             case "access_requests.close":
                 return self.may_become(Status.CLOSED)
+            case "access_requests.reopen":
+                return self.may_become(Status.OPEN)
         return False
 
     def move_to(self, status: Status, at: datetime) -> None:
@@ -87,6 +89,8 @@ class AccessRequest(models.Model):
             raise WrongState(f"This request is {self.status}; it cannot become {status}.")
         self.status = status
         match status:
+            case Status.OPEN:
+                self.closed_at = None
             case Status.REPLIED:
                 self.replied_at = at
             case Status.CLOSED:

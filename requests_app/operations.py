@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated, Literal
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -10,7 +11,7 @@ from accounts.models import AccessCode, Attempt, OutgoingMail
 from accounts.queries import page_owner
 from requests_app import events, work
 from requests_app.models import AccessRequest
-from requests_app.queries import needed_supplier
+from requests_app.queries import Mail, Request, mail_state, needed_supplier, shown
 from requests_app.states import MailState, Status
 from tasks.declare import Caller
 from tasks.errors import BadInput, NotFound, WrongState
@@ -18,8 +19,8 @@ from tasks.events.record import record
 from tasks.queue import control
 from tasks.queue.enqueue import enqueue
 from tasks.queue.models import Task
-from tasks.queue.states import State
 
+RequestId = Annotated[int, "of the request, from access_requests.list"]
 ASKED = {"name", "organisation", "email", "message"}
 NOTICES_AN_HOUR = 5
 SUBMISSIONS = 30
@@ -27,13 +28,9 @@ SUBMISSIONS_WITHIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Mail:
-    state: str
-    job_id: int
-
-
-@dataclass(frozen=True)
 class Approval:
+    """An access code, the link that carries it, and the mail that brings both to the visitor."""
+
     code: str
     link: str
     mail: Mail
@@ -67,7 +64,7 @@ def submit(
 
 
 @transaction.atomic(durable=True)
-def approve(by: Caller, *, request_id: int) -> Approval:
+def approve(by: Caller, *, request_id: RequestId) -> Approval:
     """Issue a code and queue the mail that carries it. Again, it gives the same code, and mails only what failed."""
     needed_supplier(by)
     request = reached(by, request_id)
@@ -85,7 +82,7 @@ def approve(by: Caller, *, request_id: int) -> Approval:
 
 
 @transaction.atomic(durable=True)
-def retry_mail(by: Caller, *, request_id: int) -> Approval:
+def retry_mail(by: Caller, *, request_id: RequestId) -> Approval:
     """Send a mail that failed: its task again, or a new one where that row is gone."""
     needed_supplier(by)
     request = reached(by, request_id)
@@ -103,15 +100,31 @@ def retry_mail(by: Caller, *, request_id: int) -> Approval:
 
 
 @transaction.atomic(durable=True)
-def close(by: Caller, *, request_id: int) -> AccessRequest:
+def close(by: Caller, *, request_id: RequestId) -> Request:
     """Put a request aside without an answer, or after it. A mail that has not gone out is cancelled."""
     request = reached(by, request_id)
-    if request.status != Status.CLOSED:
-        if mail_state(request) == MailState.SENDING and request.mail_job_id:
-            control.cancel(request.mail_job_id, by)
-            request.refresh_from_db()
-        move(by, request, Status.CLOSED)
-    return request
+    put_aside(by, request)
+    return answer(by, request)
+
+
+@transaction.atomic(durable=True)
+def reopen(by: Caller, *, request_id: RequestId) -> Request:
+    """Take a closed request up again."""
+    request = reached(by, request_id)
+    if request.status != Status.OPEN:
+        move(by, request, Status.OPEN)
+    return answer(by, request)
+
+
+@transaction.atomic(durable=True)
+def update(by: Caller, *, request_id: RequestId, status: Literal["open", "closed"]) -> Request:
+    """Close a request, or open a closed one again. `replied` is not to be set: it follows from the mail."""
+    request = reached(by, request_id)
+    if status == Status.CLOSED:
+        put_aside(by, request)
+    elif request.status != Status.OPEN:
+        move(by, request, Status.OPEN)
+    return answer(by, request)
 
 
 @transaction.atomic(durable=True)
@@ -145,6 +158,15 @@ def reached(by: Caller, request_id: int) -> AccessRequest:
     return request
 
 
+def put_aside(by: Caller, request: AccessRequest) -> None:
+    if request.status == Status.CLOSED:
+        return
+    if mail_state(request) == MailState.SENDING and request.mail_job_id:
+        control.cancel(request.mail_job_id, by)
+        request.refresh_from_db()
+    move(by, request, Status.CLOSED)
+
+
 def move(by: Caller, request: AccessRequest, status: Status) -> None:
     before = request.status
     request.move_to(status, by.at)
@@ -156,19 +178,13 @@ def subject(request: AccessRequest) -> str:
     return f"access_request/{request.pk}"
 
 
-def mail_state(request: AccessRequest) -> str:
-    """What the task says while there is one; what was kept of it after."""
-    state = Task.objects.filter(pk=request.mail_job_id).values_list("state", flat=True).first()
-    if state is None:
-        return request.mail_state
-    return {
-        State.COMPLETED: MailState.SENT,
-        State.DISCARDED: MailState.FAILED,
-        State.CANCELLED: MailState.FAILED,
-    }.get(State(state), MailState.SENDING)
-
-
 def approval(request: AccessRequest) -> Approval:
     assert request.code
     assert request.mail_job_id
-    return Approval(request.code.text, request.code.link, Mail(mail_state(request), request.mail_job_id))
+    mail = Mail(mail_state(request), request.mail_job_id)  # type: ignore[arg-type]
+    return Approval(request.code.text, request.code.link, mail)
+
+
+def answer(by: Caller, request: AccessRequest) -> Request:
+    [answered] = shown([request], by.at)
+    return answered

@@ -10,8 +10,8 @@ class Status(TextChoices):
 TRANSITIONS = {
     Status.OPEN: {Status.REPLIED, Status.CLOSED},
     Status.REPLIED: {Status.CLOSED},
-    # The owner may change their mind: an approval of a closed request is replied to like any other.
-    Status.CLOSED: {Status.REPLIED},
+    # The owner may change their mind: open it again, or approve it, and it is replied to like any other.
+    Status.CLOSED: {Status.OPEN, Status.REPLIED},
 }
 
 

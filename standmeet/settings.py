@@ -38,6 +38,10 @@ QUEUES = {
     "maintenance": env.integer("WORKER_MAINTENANCE", 1, most=64),
 }
 
+# How tools are named to AI clients (some refuse dots), and how often a token may call them, in each web process.
+MCP_TOOL_NAMES = env.choice("MCP_TOOL_NAMES", "DOTTED", ["DOTTED", "UNDERSCORED"]).lower()
+MCP_CALLS_A_MINUTE = env.integer("MCP_CALLS_A_MINUTE", 600, least=1)
+
 INSTALLED_APPS = [
     # Ours come before the admin, whose templates they override.
     "tasks",
@@ -45,6 +49,7 @@ INSTALLED_APPS = [
     "requests_app",
     "jobs",
     "corpus",
+    "standmeet.mcp",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -13,7 +13,10 @@ from django.core.checks import CheckMessage, Error, register
 
 from tasks import registry
 from tasks.declare import PUBLIC, Catalog, Happened
-from tasks.perform import inputs
+from tasks.perform import alternatives, inputs
+from tasks.schema import result_schema
+
+PLAIN = {str, int, bool, type(None)}
 
 
 @register()
@@ -27,7 +30,7 @@ def served(catalog: Catalog) -> Iterator[tuple[str, str]]:
     told = [*((k.name, k.args, k.serves) for k in catalog.kinds), *((e.name, e.data, e.serves) for e in catalog.events)]
     for name, carried, serves in told:
         if serves and serves.field and serves.field not in carried.__dataclass_fields__:
-            yield "E015", f"{name!r} serves a row by {serves.field!r}, which it does not carry."
+            yield "E022", f"{name!r} serves a row by {serves.field!r}, which it does not carry."
 
 
 def names(catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -79,8 +82,13 @@ def operations(catalog: Catalog) -> Iterator[tuple[str, str]]:
         for name, (wanted, parameter) in taken.items():
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 yield "E011", f"The operation {op.name!r} takes {name!r} by position; inputs are keywords."
-            if not {str, int, bool, type(None)} >= set(typing.get_args(wanted) or (wanted,)):
-                yield "E012", f"The operation {op.name!r} takes {name!r}, which is not str, int or bool."
+            if not all(plain in PLAIN or typing.get_origin(plain) is typing.Literal for plain in alternatives(wanted)):
+                yield "E012", f"The operation {op.name!r} takes {name!r}, which is not str, int, bool or Literal."
+        if "mcp" in op.faces:
+            try:
+                result_schema(op)
+            except (TypeError, NameError) as error:
+                yield "E023", f"The operation {op.name!r} has the face mcp, and a result without a schema: {error}"
         if op.on:
             try:
                 model = apps.get_model(op.on)

@@ -1,6 +1,6 @@
 """What an app may declare. Plain data: no Django, no imports from this project."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
@@ -9,11 +9,17 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, when, and through which face (admin, mcp, shell, public, task)."""
+    """Who asks, when, and through which face (admin, mcp, shell, public, task).
+
+    `scopes` limits what they may do ("tasks:read", "codes:write"; write includes read); None: no limit.
+    `token` names the API token by which they came, if any.
+    """
 
     user: Any
     at: datetime
     via: str
+    scopes: frozenset[str] | None = None
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,11 +121,25 @@ PUBLIC = "public"
 
 
 @dataclass(frozen=True)
+class Wait:
+    """How a face that waits (MCP) does so for the tasks of a result, after the commit.
+
+    `jobs(result)` gives the ids to wait for, none where nothing is open; `again(by, result)` reads the result anew once
+    they are final. Where they are not in time, the first result is the receipt.
+    """
+
+    seconds: float
+    jobs: Callable[[Any], Iterable[int]]
+    again: Callable[[Caller, Any], Any]
+
+
+@dataclass(frozen=True)
 class Operation:
     """A verb that a person, an agent or a handler may perform: one function, one transaction.
 
     `permission` is a Django permission, or PUBLIC. `on` names the model whose rows it acts on; such a model answers
-    `allows(operation name)` for its rows, so that a face can tell what to offer.
+    `allows(operation name)` for its rows, so that a face can tell what to offer. `details` is what somebody who sees
+    nothing but this declaration (a model) must know beyond the summary. On the face "mcp" the result is a dataclass.
     """
 
     name: str
@@ -131,6 +151,24 @@ class Operation:
     label: str = ""
     reads: bool = False
     destructive: bool = False
+    details: str = ""
+    repeatable: bool = False  # doing it twice is the same as once
+    outside: bool = False  # its effect reaches other people
+    wait: Wait | None = None
+
+    @property
+    def group(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def scope(self) -> str:
+        return f"{self.group}:{'read' if self.reads else 'write'}"
+
+    @property
+    def title(self) -> str:
+        """A name for people: "Access requests: retry mail"."""
+        group, _, verb = self.name.replace("_", " ").partition(".")
+        return f"{group.capitalize()}: {verb}"
 
 
 @dataclass(frozen=True)

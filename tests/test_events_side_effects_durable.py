@@ -1,4 +1,4 @@
-"""What an event sets off happens, whatever fails meanwhile. Part (b) over MCP comes with that face."""
+"""What an event sets off happens, whatever fails meanwhile."""
 
 import pytest
 from django.test import Client
@@ -7,6 +7,7 @@ from requests_app.models import AccessRequest
 from tasks import registry
 from tasks.models import Task
 from tasks.perform import perform
+from tests.ai import answered, over_stdio, with_client
 from tests.processes import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,6 +20,13 @@ def submit() -> None:
 
 def approve(by, request):
     return perform(registry.operations()["access_requests.approve"], by, request_id=request.pk)
+
+
+def chip_says(owner, state: str) -> bool:
+    client = Client()
+    client.force_login(owner)
+    page = client.get("/admin/requests/accessrequest/?status=all").content.decode()
+    return f'data-state="{state}"' in page
 
 
 def due_now(state: str = "retryable") -> None:
@@ -38,19 +46,24 @@ def test_a_first_try_that_fails_does_not_lose_the_owners_mail(worker, supplier, 
     assert smtp.mails[0].envelope_to == ["olga@example.org"]
 
 
-def test_approve_with_a_transient_fault_gives_the_code_at_once_and_replied_only_when_sent(
-    worker, supplier, smtp, by, ask
+def test_approve_over_mcp_with_a_transient_fault_gives_the_code_at_once_and_replied_only_when_sent(
+    worker, owner, supplier, smtp, ask
 ) -> None:
     smtp.fail(451)
     request = ask()
 
-    approval = approve(by, request)
+    async def approve(client):
+        return answered(await client.call_tool("access_requests.approve", {"id": request.pk}))
 
-    assert approval.mail.state in {"sending", "sent"}
+    approval = with_client(over_stdio(), approve)
+
+    assert approval["code"].startswith("inv-")
+    assert approval["mail"]["state"] in {"sending", "sent"}
     until(lambda: Task.objects.filter(state="retryable").exists(), what="the first try has failed")
     assert AccessRequest.objects.get().status == "open"
     due_now()
     until(lambda: AccessRequest.objects.get().status == "replied", what="the request is replied")
+    until(lambda: chip_says(owner, "sent"), what="its chip says sent")
     assert len(smtp.mails) == 1
 
 

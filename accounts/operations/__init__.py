@@ -18,16 +18,19 @@ from accounts.operations.mail import MAILS_AN_HOUR, Slot, mark_mail_accepted, ma
 from accounts.operations.recovery import keep_phrase, record_login, recover
 from accounts.operations.secrets import rotate_secrets
 from accounts.operations.supplier import disconnect_supplier, mark_supplier_broken, store_supplier
+from accounts.operations.tokens import NewToken, create_token, revoke_token
 
 __all__ = [
     "MAILS_AN_HOUR",
     "Confirmation",
     "EmailChange",
+    "NewToken",
     "Redemption",
     "Slot",
     "cancel_email_change",
     "check_address",
     "confirm_email",
+    "create_token",
     "describe",
     "disconnect_supplier",
     "find_token",
@@ -43,6 +46,7 @@ __all__ = [
     "resend_email_confirmation",
     "restore_email",
     "revoke_code",
+    "revoke_token",
     "rotate_secrets",
     "set_email",
     "set_password",

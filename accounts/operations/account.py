@@ -1,5 +1,7 @@
 import zoneinfo
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -13,8 +15,19 @@ TRIES = 10
 TRIES_WITHIN = timedelta(minutes=15)
 
 
+@dataclass(frozen=True)
+class Description:
+    full_name: str
+    introduction: str
+
+
 @transaction.atomic(durable=True)
-def describe(by: Caller, *, full_name: str, introduction: str | None = None) -> Owner:
+def describe(
+    by: Caller,
+    *,
+    full_name: Annotated[str, "200 characters at most; empty: the page shows the e-mail address"],
+    introduction: Annotated[str | None, "2000 characters at most; left out: stays as it is"] = None,
+) -> Description:
     """Set the name and the short introduction on the public page."""
     owner: Owner = by.user
     owner.full_name = full_name.strip()
@@ -26,7 +39,7 @@ def describe(by: Caller, *, full_name: str, introduction: str | None = None) -> 
         fields = {field: " ".join(said) for field, said in error.message_dict.items()}
         raise BadInput(" ".join(fields.values()), fields) from None
     owner.save(update_fields=["full_name", "introduction"])
-    return owner
+    return Description(owner.full_name, owner.introduction)
 
 
 @transaction.atomic(durable=True)

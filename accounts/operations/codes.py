@@ -1,5 +1,6 @@
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Annotated
 
 from django.db import transaction
 
@@ -19,6 +20,14 @@ class Redemption:
 
     member: CodeMember | None
     refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Revoked:
+    id: int
+    code: str
+    email: str
+    revoked_at: datetime
 
 
 @transaction.atomic(durable=True)
@@ -43,7 +52,7 @@ def redeem(by: Caller, *, code: str, client: str, member_id: int | None = None) 
 
 
 @transaction.atomic(durable=True)
-def revoke_code(by: Caller, *, code_id: int) -> AccessCode:
+def revoke_code(by: Caller, *, code_id: Annotated[int, "of the code: code.id in access_requests.list"]) -> Revoked:
     """End a code at once; visitors who came in with it are out."""
     code = AccessCode.objects.select_for_update().filter(owner=by.user, pk=code_id).first()
     if code is None:
@@ -51,4 +60,4 @@ def revoke_code(by: Caller, *, code_id: int) -> AccessCode:
     if code.revoked_at is None:
         code.revoke(by.at)
         record(events.CODE_REVOKED, events.CodeRef(code.pk), by, owner=by.user, subject=f"code/{code.pk}")
-    return code
+    return Revoked(code.pk, code.text, code.email, code.revoked_at or by.at)

@@ -43,12 +43,16 @@ def prepare(port: int) -> str:
     return url
 
 
+# Longer than an AI client keeps a connection, and than it may wait for an answer: docs/operations.md.
+SERVE = ("--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "25")
+
+
 def demo(*, once: bool) -> None:
     begun = time.perf_counter()
     say("Setting up: database, web, worker, mail sink …")
     port = free_port(8000)
     url = prepare(port)
-    from standmeet.demo.seed import EMAIL, owner_with_supplier, two_requests
+    from standmeet.demo.seed import EMAIL, owner_with_supplier, token_of_the_day, two_requests
     from standmeet.demo.story import Places, play
 
     with contextlib.ExitStack() as stack:
@@ -61,7 +65,7 @@ def demo(*, once: bool) -> None:
         sink, sink_log = start("mailsink", "-m", "standmeet.mailsink", *sink_args)
         start("worker", "manage.py", "worker")
         serve = ("-m", "uvicorn", "standmeet.asgi:application", "--host", "127.0.0.1", "--port", str(port))
-        web, web_log = start("web", *serve, "--log-level", "warning", "--lifespan", "off")
+        web, web_log = start("web", *serve, "--log-level", "warning", *SERVE)
         ready = printed(sink, r"smtp=127\.0\.0\.1:(\d+) http=(\S+)", sink_log)  # type: ignore[arg-type]
         owner, password = owner_with_supplier(int(ready[1]))
         two_requests(owner)
@@ -75,6 +79,8 @@ def demo(*, once: bool) -> None:
         say(f"  public page    {url}/")
         say(f"  admin          {url}/admin/    {EMAIL}    {password}")
         say(f"  mails          {ready[2]}/")
+        bearer = f"Authorization: Bearer {token_of_the_day(owner)}"
+        say(f'  AI client      claude mcp add --transport http standmeet {url}/mcp --header "{bearer}"')
         say(f"  logs           {FOLDER.relative_to(ROOT)}/")
         say("Ctrl-C ends it.")
         signal.pause()

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts.models import Attempt, Owner
+from accounts.models import ApiToken, Attempt, Owner
 from requests_app.models import AccessRequest
 from tasks import registry
 from tasks.declare import Caller
@@ -28,6 +28,15 @@ def owner_with_supplier(smtp_port: int) -> tuple[Owner, str]:
     sink: dict[str, Any] = {"host": "127.0.0.1", "port": smtp_port, "security": "none", "from_address": EMAIL}
     perform(registry.operations()["suppliers.connect"], Caller(owner, timezone.now(), "shell"), **sink)
     return owner, password
+
+
+def token_of_the_day(owner: Owner) -> str:
+    """For an AI client; those of earlier plays end."""
+    at = timezone.now()
+    ApiToken.objects.filter(owner=owner, name="demo", revoked_at=None).update(revoked_at=at)
+    asked: dict[str, Any] = {"name": "demo", "scopes": "*", "days": 1}
+    text: str = perform(registry.operations()["tokens.create"], Caller(owner, at, "shell"), **asked).text
+    return text
 
 
 def two_requests(owner: Owner) -> None:

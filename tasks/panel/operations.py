@@ -3,7 +3,7 @@ from django.db import transaction
 from tasks.declare import Caller
 from tasks.events import requeue as again
 from tasks.panel import queries, stream
-from tasks.panel.results import Acknowledged, EventSeen, Job, Overview, Requeued
+from tasks.panel.results import Acknowledged, Events, EventSeen, Job, Jobs, Overview, Requeued
 from tasks.queue import control, sql
 
 
@@ -14,10 +14,10 @@ def overview(by: Caller, *, kind: str | None = None) -> Overview:
 
 
 @transaction.atomic(durable=True)
-def list_jobs(by: Caller, *, kind: str | None = None, state: str | None = None, limit: int = 50) -> list[Job]:
+def list_jobs(by: Caller, *, kind: str | None = None, state: str | None = None, limit: int = 50) -> Jobs:
     """The newest jobs first. Each error is cut at 500 characters; `tasks.get` has them whole."""
     tasks = queries.newest(kind=kind, state=state, limit=queries.within(limit))
-    return [queries.shown(task, longest=queries.LISTED_ERROR) for task in tasks]
+    return Jobs([queries.shown(task, longest=queries.LISTED_ERROR) for task in tasks])
 
 
 @transaction.atomic(durable=True)
@@ -48,9 +48,9 @@ def acknowledge(by: Caller) -> Acknowledged:
 
 
 @transaction.atomic(durable=True)
-def list_events(by: Caller, *, type: str | None = None, subject: str | None = None, limit: int = 50) -> list[EventSeen]:
+def list_events(by: Caller, *, type: str | None = None, subject: str | None = None, limit: int = 50) -> Events:
     """The newest events first, with the state of each subscriber's job."""
-    return stream.seen(stream.newest_events(type=type, subject=subject, limit=queries.within(limit)))
+    return Events(stream.seen(stream.newest_events(type=type, subject=subject, limit=queries.within(limit))))
 
 
 @transaction.atomic(durable=True)

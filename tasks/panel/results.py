@@ -30,6 +30,11 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Jobs:
+    jobs: list[Job]
+
+
+@dataclass(frozen=True)
 class Table:
     """`rows` is the planner's estimate; `bytes` are exact and include the indexes."""
 
@@ -74,6 +79,11 @@ class EventSeen:
     occurred_at: datetime
     data: dict[str, Any]
     subscribers: list[Subscriber]
+
+
+@dataclass(frozen=True)
+class Events:
+    events: list[EventSeen]
 
 
 @dataclass(frozen=True)

@@ -104,10 +104,15 @@ def wait(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
     return answer(call)
 
 
-async def wait_async(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
-    """`wait` for a coroutine: it holds neither a thread nor a connection. Same promise, limits and errors."""
+async def wait_async(job_ids: Iterable[int], seconds: float, *, release: bool = True) -> Done | Receipt:
+    """`wait` for a coroutine: it holds neither a thread nor a connection. Same promise, limits and errors.
+
+    `release=False`: the caller ran its transaction elsewhere and has given that connection back. Outside a Django
+    request, sync_to_async would give back the one of a thread that all coroutines share, one after the other.
+    """
     ids = checked(job_ids)
-    await sync_to_async(release_connection)()
+    if release:
+        await sync_to_async(release_connection)()
     woken = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -12,7 +12,7 @@ from tests.benchmarks import report
 from tests.benchmarks.database import Unusable, bench_database
 from tests.benchmarks.machine import quiet
 
-NAMES = ("wake", "throughput", "claim", "idle", "waiters", "storm", "panel")
+NAMES = ("wake", "throughput", "claim", "idle", "waiters", "mcp", "panel", "storm")
 
 
 def chosen(argv: list[str]) -> argparse.Namespace:

@@ -98,6 +98,19 @@ def test_closing_a_request_that_is_closed_changes_nothing(admin, ask) -> None:
     assert admin.post(f"{LIST}{request.pk}/do/access_requests.close/").status_code == 302
 
 
+def test_a_closed_request_is_opened_again_and_an_open_one_stays_so(admin, ask) -> None:
+    request = ask()
+    admin.post(f"{LIST}{request.pk}/do/access_requests.close/")
+    assert "request-reopen" in admin.get(f"{LIST}?status=closed").content.decode()
+
+    for _ in range(2):
+        assert admin.post(f"{LIST}{request.pk}/do/access_requests.reopen/").status_code == 302
+
+    request.refresh_from_db()
+    assert (request.status, request.closed_at) == ("open", None)
+    assert "request-reopen" not in admin.get(LIST).content.decode()
+
+
 def test_the_state_is_still_told_when_the_job_row_is_gone(admin, ask, by, supplier, work) -> None:
     from tasks.models import Task
 

@@ -48,6 +48,7 @@ UNSOUND = {
     "E013": Catalog(operations=(replace(OPERATION, on="requests.nothing"),)),
     "E021": Catalog(kinds=(replace(NOOP, attempts=1),)),
     "E014": Catalog(operations=(replace(OPERATION, on="accounts.owner"),)),
+    "E023": Catalog(operations=(replace(OPERATION, faces=frozenset({"mcp"})),)),
 }
 
 

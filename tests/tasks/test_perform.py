@@ -20,10 +20,10 @@ def op(*words: str) -> object:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "request_id is needed"),
-        ({"request_id": "x"}, "request_id must be a whole number"),
-        ({"request_id": "9" * 30}, "request_id must be a whole number"),
-        ({"request_id": True}, "request_id must be a whole number"),
+        ({}, "id is needed"),
+        ({"request_id": "x"}, "id must be a whole number"),
+        ({"request_id": "9" * 30}, "id must be a whole number"),
+        ({"request_id": True}, "id must be a whole number"),
         ({"request_id": "1", "note": "x"}, "note is not an input"),
     ],
 )
@@ -51,7 +51,7 @@ def test_an_operation_runs_from_the_shell(owner, supplier, ask) -> None:
     ("words", "said"),
     [
         (["nope"], "There is no operation 'nope'"),
-        (["access_requests.approve"], "request_id is needed"),
+        (["access_requests.approve"], "id is needed"),
         (["access_requests.approve", "--id"], "--id has no value"),
         (["access_requests.approve", "41"], "'41' is not an input"),
         (["access_requests.approve", "--id", "41"], "connect and verify a mail supplier"),

@@ -1,17 +1,16 @@
 import json
 from argparse import REMAINDER, ArgumentParser
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from django.db.models import Model
 from django.utils import timezone
 
 from tasks import registry
 from tasks.declare import PUBLIC, Caller
 from tasks.errors import Refused
-from tasks.perform import inputs, perform
+from tasks.perform import perform, public_names
+from tasks.schema import plain
 
 
 class Command(BaseCommand):
@@ -27,13 +26,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, name: str | None, email: str | None, **options: Any) -> None:
         if name is None:
             for op in registry.operations().values():
-                takes = " ".join(f"--{p.replace('_', '-')}" for p in inputs(op.run))
+                takes = " ".join(f"--{p.replace('_', '-')}" for p in public_names(op.run).values())
                 self.stdout.write(f"{op.name:<30} {op.summary}\n{'':<30} {takes}")
             return
         operation = registry.operations().get(name)
         if operation is None:
             raise CommandError(f"There is no operation {name!r}. Without a name, this command lists them.")
-        given = self.parse(options["inputs"], list(inputs(operation.run)))
+        given = self.parse(options["inputs"])
         user = None if operation.permission == PUBLIC and not email else self.caller(email)
         try:
             result = perform(operation, Caller(user, timezone.now(), "shell"), **given)
@@ -41,8 +40,8 @@ class Command(BaseCommand):
             raise CommandError(f"{refused} ({refused.code})") from None
         self.stdout.write(json.dumps(plain(result), indent=2, ensure_ascii=False, default=str))
 
-    def parse(self, words: list[str], names: list[str]) -> dict[str, str]:
-        """--name value or --name=value; --id stands for the input that is an id, where there is one only."""
+    def parse(self, words: list[str]) -> dict[str, str]:
+        """--name value or --name=value."""
         given: dict[str, str] = {}
         rest = iter(words)
         for word in rest:
@@ -50,9 +49,6 @@ class Command(BaseCommand):
                 raise CommandError(f"{word!r} is not an input: write --name value.")
             name, equals, value = word[2:].partition("=")
             name = name.replace("-", "_")
-            ids = [n for n in names if n.endswith("_id")]
-            if name == "id" and name not in names and len(ids) == 1:
-                [name] = ids
             if not equals:
                 try:
                     value = next(rest)
@@ -67,16 +63,3 @@ class Command(BaseCommand):
         if owner is None:
             raise CommandError(f"There is no owner {email}." if email else "There is no owner yet: createsuperuser.")
         return owner
-
-
-def plain(result: Any) -> Any:
-    """An operation's result as JSON values."""
-    if is_dataclass(result) and not isinstance(result, type):
-        return plain(asdict(result))
-    if isinstance(result, dict):
-        return {key: plain(value) for key, value in result.items()}
-    if isinstance(result, list | tuple):
-        return [plain(value) for value in result]
-    if isinstance(result, Model):
-        return {"id": result.pk, "is": str(result)}
-    return result

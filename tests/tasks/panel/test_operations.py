@@ -84,7 +84,7 @@ def test_a_job_has_the_shape_that_the_contract_names(do: Any) -> None:
 def test_a_list_is_newest_first_and_cuts_long_errors(do: Any) -> None:
     first, second = failed(), in_state(State.COMPLETED)
 
-    jobs = do("tasks.list")
+    jobs = do("tasks.list").jobs
 
     assert [job.id for job in jobs] == [second.pk, first.pk]
     assert len(jobs[1].errors[0].error) == 500
@@ -98,9 +98,9 @@ def test_a_list_narrows_by_kind_and_state_together(do: Any, state: str) -> None:
     for other in set(State.values) - {state}:
         in_state(other, kind=QUICK.name, queue="index")
 
-    both = do("tasks.list", kind=QUICK.name, state=state)
-    only_kind = do("tasks.list", kind=QUICK.name)
-    only_state = do("tasks.list", state=state)
+    both = do("tasks.list", kind=QUICK.name, state=state).jobs
+    only_kind = do("tasks.list", kind=QUICK.name).jobs
+    only_state = do("tasks.list", state=state).jobs
 
     assert [job.id for job in both] == wanted[::-1]
     assert {job.kind for job in only_kind} == {QUICK.name}
@@ -112,8 +112,8 @@ def test_a_list_narrows_by_kind_and_state_together(do: Any, state: str) -> None:
 def test_a_list_ends_at_its_limit(do: Any) -> None:
     newest = [in_state(State.COMPLETED).pk for _ in range(4)][:1:-1]
 
-    assert [job.id for job in do("tasks.list", limit="2")] == newest
-    assert [job.id for job in do("tasks.list", limit="2", state="completed")] == newest
+    assert [job.id for job in do("tasks.list", limit="2").jobs] == newest
+    assert [job.id for job in do("tasks.list", limit="2", state="completed").jobs] == newest
     for wrong in (0, -1, 501):
         with pytest.raises(BadInput, match="limit must be between 1 and 500"):
             do("tasks.list", limit=wrong)
@@ -134,8 +134,8 @@ def test_a_kind_that_only_the_table_still_holds_can_be_asked_for(do: Any) -> Non
     old = in_state(State.COMPLETED, kind="probe.of_yesterday")
     running = in_state(State.RUNNING, kind="probe.of_the_day_before")
 
-    assert [job.id for job in do("tasks.list", kind="probe.of_yesterday")] == [old.pk]
-    assert [job.id for job in do("tasks.list", kind="probe.of_the_day_before")] == [running.pk]
+    assert [job.id for job in do("tasks.list", kind="probe.of_yesterday").jobs] == [old.pk]
+    assert [job.id for job in do("tasks.list", kind="probe.of_the_day_before").jobs] == [running.pk]
 
 
 @pytest.mark.parametrize("name", ["tasks.get", "tasks.retry", "tasks.cancel"])
@@ -283,13 +283,13 @@ def test_who_may_only_look_cannot_change_anything(do: Any, name: str) -> None:
     with pytest.raises(NotAllowed):
         do("tasks.list", Caller(None, timezone.now(), "mcp"))
 
-    assert do("tasks.list", Caller(reader, timezone.now(), "mcp")) == []
+    assert do("tasks.list", Caller(reader, timezone.now(), "mcp")).jobs == []
 
 
 def test_an_event_is_listed_with_its_subscribers_and_the_state_of_their_jobs(
     do: Any, noticed: Event, by: Caller
 ) -> None:
-    [event] = do("events.list")
+    [event] = do("events.list").events
 
     job = Task.objects.get()
     assert (event.id, event.type, event.owner, event.subject) == (
@@ -310,7 +310,7 @@ def test_events_narrow_by_type_and_subject_newest_first(do: Any, by: Caller) -> 
             record(type, Noticed(f"{thing}{n}"), caller, owner=by.user, subject=f"thing/{thing}")
 
     def things(**given: Any) -> list[str]:
-        return [event.data["thing"] for event in do("events.list", **given)]
+        return [event.data["thing"] for event in do("events.list", **given).events]
 
     assert things() == ["a3", "b2", "a1", "a0"]
     assert things(type="probe.noticed") == ["a3", "b2", "a0"]

@@ -1,0 +1,75 @@
+"""MCP over Streamable HTTP, at /mcp, beside Django in one ASGI application."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.utils import timezone
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from accounts.models import ApiToken
+from standmeet.mcp.door import TOKEN, Door, say
+from standmeet.mcp.face import Context, Face, Who
+from tasks.declare import Caller
+
+PATHS = ("/mcp", "/mcp/")
+# Where clients look for an OAuth server after a 401. There is none, and only JSON says so to all of them.
+DISCOVERY = ("/.well-known/oauth-", "/.well-known/openid-configuration", "/mcp/.well-known/")
+BIGGEST_BODY = 1024 * 1024
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def token_holder(context: Context) -> Who:
+    token: ApiToken = context.request.scope[TOKEN]
+    return lambda: Caller(token.owner, timezone.now(), "mcp", frozenset(token.scopes), token=str(token))
+
+
+class WithMcp:
+    """The whole application: MCP at its paths, and Django, which knows no ASGI lifespan, at all others."""
+
+    def __init__(self, django: App) -> None:
+        self.django = django
+        self.door = Door()
+        self.face: Face | None = None  # while the lifespan runs
+        self.manager: StreamableHTTPSessionManager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.lifespan(receive, send)
+        elif scope["type"] == "http" and scope["path"] in PATHS:
+            await self.mcp(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"].startswith(DISCOVERY):
+            await say(send, 404, "not_found", "There is no OAuth here: send an API token as a bearer token.")
+        else:
+            await self.django(scope, receive, send)
+
+    async def mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.face is None:
+            await say(
+                send, 503, "unavailable", "The web server was started without the ASGI lifespan, which MCP needs."
+            )
+        elif await self.door.admits(scope, send, self.face.on_thread):
+            await self.manager.handle_request(scope, receive, send)
+
+    async def lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                face = Face(token_holder)
+                # Each request on its own. Answers as streams: only these can tell progress, and end with their client.
+                self.manager = StreamableHTTPSessionManager(
+                    face.server, stateless=True, json_response=False, max_request_body_size=BIGGEST_BODY
+                )
+                await stack.enter_async_context(self.manager.run())
+            except Exception as error:
+                await send({"type": "lifespan.startup.failed", "message": repr(error)})
+                raise
+            self.face = face
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self.face = None
+        await send({"type": "lifespan.shutdown.complete"})
