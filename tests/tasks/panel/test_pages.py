@@ -94,6 +94,19 @@ def test_a_job_page_shows_arguments_errors_and_who_did_what(web: Client, owner: 
     assert TaskAction.objects.get().via == "admin"
 
 
+def test_where_the_oldest_job_of_a_kind_is_too_far_back_to_look_the_strip_says_so(
+    web: Client, monkeypatch: Any
+) -> None:
+    for module in ("queries", "strip"):
+        monkeypatch.setattr(f"tasks.panel.{module}.LOOKED", 2)
+    for _ in range(2):
+        in_state(State.PENDING, kind=QUICK.name)
+    in_state(State.PENDING, kind="probe.of_yesterday", scheduled_at=timezone.now())
+
+    assert "not among the first 2 of its queue" in text(web.get(f"{JOBS}?kind=probe.of_yesterday"))
+    assert "not among" not in text(web.get(f"{JOBS}?kind={QUICK.name}"))
+
+
 def test_a_poll_answers_with_what_changed_only(web: Client) -> None:
     task, other = in_state(State.PENDING, scheduled_at=timezone.now() + HOUR), in_state(State.COMPLETED)
 
