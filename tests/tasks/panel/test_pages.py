@@ -257,3 +257,12 @@ def test_a_mail_that_is_retried_in_the_panel_is_not_offered_again_in_its_list(
     again = text(web.get("/admin/requests/accessrequest/"))
     assert ("mail failed" in failed, 'data-testid="request-retry"' in failed) == (True, True)
     assert ("mail sending" in again, 'data-testid="request-retry"' in again) == (True, False)
+
+
+def test_what_serves_a_page_without_a_row_leads_there(web: Client, owner: Any) -> None:
+    args = {"owner_id": owner.pk, "before": "a@example.org", "after": "b@example.org"}
+    task = in_state(State.COMPLETED, kind="owner.email_notice", queue="notify", args=args)
+
+    said = text(web.get(f"{JOBS}{task.pk}/change/"))
+
+    assert '<a id="job-serves" href="/admin/accounts/owner/" data-testid="task-serves">account</a>' in said
