@@ -52,11 +52,13 @@ class TaskAdmin(RowsAdmin):
         """The filters, of the page or of the page that polls or posts."""
         return {name: request.GET.get(name, "").strip() for name in FILTERS}
 
+    def kept(self, request: HttpRequest) -> dict[str, str]:
+        return {name: value for name, value in self.asked(request).items() if value}
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        asked = self.asked(request)
-        kept = {name: value for name, value in asked.items() if value}
+        asked, kept = self.asked(request), self.kept(request)
         before = self.read_pk(request.GET.get("before", "")) or queries.LATEST
         refused, tasks = "", []
         try:
@@ -149,9 +151,9 @@ class TaskAdmin(RowsAdmin):
 
     def offered(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         declared = row.kind in registry.kinds()
-        detail = "?detail=1" if self.detailed(request) else ""
+        page = {"detail": 1} if self.detailed(request) else self.kept(request)
         return [
-            {**offer, "url": offer["url"] + detail}
+            {**offer, "url": f"{offer['url']}?{urlencode(page)}" if page else offer["url"]}
             for offer in super().offered(request, row)
             if declared or offer["operation"].name != "tasks.retry"
         ]
@@ -167,8 +169,7 @@ class TaskAdmin(RowsAdmin):
         """What a page shows besides its rows, where that has changed."""
         if self.detailed(request):
             return {}
-        asked = self.asked(request)
-        kept = {name: value for name, value in asked.items() if value}
+        asked, kept = self.asked(request), self.kept(request)
         top = self.read_pk(request.GET.get("top", ""))
         try:
             now = strip(request, asked["kind"] or None, asked["state"] or None)

@@ -48,8 +48,10 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
         query = urlencode({name: value for name, value in asked.items() if value})
         return f"{jobs}?{query}" if query else jobs
 
+    page = urlencode({name: value for name, value in (("kind", kind), ("state", state)) if value})
     context = {
         "overview": seen,
+        "acknowledge_url": f"{reverse('admin:tasks_task_acknowledge')}?{page}",
         "counts": [
             {
                 "state": value,

@@ -130,6 +130,18 @@ def test_a_signed_out_page_stops_asking_and_a_press_leads_to_the_sign_in(client:
     assert client.get(JOBS).status_code == 302
 
 
+def test_a_press_on_a_filtered_page_leaves_its_counts_filtered(web: Client) -> None:
+    in_state(State.DISCARDED)
+    task = in_state(State.DISCARDED, kind=QUICK.name)
+    page = text(web.get(f"{JOBS}?kind={QUICK.name}&state=discarded"))
+    url = page.split('hx-post="/admin/tasks/task/' + str(task.pk))[1].split('"')[0].replace("&amp;", "&")
+
+    said = text(web.post(f"{JOBS}{task.pk}{url}", **HTMX))
+
+    assert 'data-testid="tasks-count-pending">1<' in said
+    assert 'data-testid="tasks-count-discarded">0<' in said
+
+
 def test_many_jobs_are_retried_each_by_itself(web: Client) -> None:
     over, done, gone = in_state(State.DISCARDED), in_state(State.COMPLETED), 10**9
 
