@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -51,11 +52,13 @@ class TaskAdmin(RowsAdmin):
         """The filters, of the page or of the page that polls or posts."""
         return {name: request.GET.get(name, "").strip() for name in FILTERS}
 
+    def kept(self, request: HttpRequest) -> dict[str, str]:
+        return {name: value for name, value in self.asked(request).items() if value}
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        asked = self.asked(request)
-        kept = {name: value for name, value in asked.items() if value}
+        asked, kept = self.asked(request), self.kept(request)
         before = self.read_pk(request.GET.get("before", "")) or queries.LATEST
         refused, tasks = "", []
         try:
@@ -110,6 +113,7 @@ class TaskAdmin(RowsAdmin):
     def rendered(self, request: HttpRequest, rows: list[Any]) -> list[dict[str, Any]]:
         detailed = self.detailed(request)
         events = serving.events_of(rows)
+        token = get_token(request)  # once, and no context processors: a page has fifty rows
         found = []
         for task in rows:
             event = events.get(task.pk)
@@ -122,7 +126,7 @@ class TaskAdmin(RowsAdmin):
                 else (),
             }
             template = "tasks/panel/job_detail.html" if detailed else "tasks/panel/job.html"
-            html = render_to_string(template, context, request)
+            html = render_to_string(template, {**context, "csrf_token": token})
             mark = hashlib.sha256(without_token(html).encode()).hexdigest()[:12]
             found.append({**context, "html": html, "mark": mark, "pair": f"{task.pk}:{mark}"})
         return found
@@ -147,9 +151,9 @@ class TaskAdmin(RowsAdmin):
 
     def offered(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         declared = row.kind in registry.kinds()
-        detail = "?detail=1" if self.detailed(request) else ""
+        page = {"detail": 1} if self.detailed(request) else self.kept(request)
         return [
-            {**offer, "url": offer["url"] + detail}
+            {**offer, "url": f"{offer['url']}?{urlencode(page)}" if page else offer["url"]}
             for offer in super().offered(request, row)
             if declared or offer["operation"].name != "tasks.retry"
         ]
@@ -165,8 +169,7 @@ class TaskAdmin(RowsAdmin):
         """What a page shows besides its rows, where that has changed."""
         if self.detailed(request):
             return {}
-        asked = self.asked(request)
-        kept = {name: value for name, value in asked.items() if value}
+        asked, kept = self.asked(request), self.kept(request)
         top = self.read_pk(request.GET.get("top", ""))
         try:
             now = strip(request, asked["kind"] or None, asked["state"] or None)

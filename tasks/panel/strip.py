@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from tasks.panel.queries import overview
+from tasks.panel.queries import LOOKED, overview
 from tasks.panel.results import Overview
 from tasks.panel.rows import without_token
 from tasks.panel.words import age, amount
@@ -48,8 +48,10 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
         query = urlencode({name: value for name, value in asked.items() if value})
         return f"{jobs}?{query}" if query else jobs
 
+    page = urlencode({name: value for name, value in (("kind", kind), ("state", state)) if value})
     context = {
         "overview": seen,
+        "acknowledge_url": f"{reverse('admin:tasks_task_acknowledge')}?{page}",
         "counts": [
             {
                 "state": value,
@@ -73,5 +75,6 @@ def oldest(seen: Overview) -> str:
     if seen.oldest_due_seconds is not None:
         return age(seen.oldest_due_seconds)
     if seen.next_due_at is None:
-        return "none"
+        waiting = seen.counts[State.PENDING] + seen.counts[State.RETRYABLE]
+        return f"not among the first {LOOKED:,} of its queue" if waiting else "none"
     return f"none; next in {age((seen.next_due_at - timezone.now()).total_seconds())}"

@@ -29,5 +29,4 @@ def prune(batch: int = 1000) -> Counter[str]:
                     given = {"kind": kind, "state": state.value, "keep": keep.total_seconds()}
                     [(n, after, more)] = sql.run("prune", **given, after=after, limit=batch)
                 deleted[state] += n
-    sql.do("forget_actions")
     return deleted

@@ -8,7 +8,8 @@ expired AS MATERIALIZED (
     SELECT t.id FROM tasks_task t JOIN looked USING (id)
     WHERE t.state = %(state)s AND t.finalized_at < statement_timestamp() - make_interval(secs => %(keep)s)
     FOR UPDATE OF t SKIP LOCKED),
-gone AS (DELETE FROM tasks_task WHERE id IN (SELECT id FROM expired) RETURNING id)
+gone AS (DELETE FROM tasks_task WHERE id IN (SELECT id FROM expired) RETURNING id),
+forgotten AS (DELETE FROM tasks_taskaction WHERE task_id IN (SELECT id FROM gone))
 SELECT (SELECT count(*) FROM gone), coalesce(max(id), 0),
        count(*) = %(limit)s AND max(created_at) < statement_timestamp() - make_interval(secs => %(keep)s)
 FROM looked

@@ -94,6 +94,19 @@ def test_a_job_page_shows_arguments_errors_and_who_did_what(web: Client, owner: 
     assert TaskAction.objects.get().via == "admin"
 
 
+def test_where_the_oldest_job_of_a_kind_is_too_far_back_to_look_the_strip_says_so(
+    web: Client, monkeypatch: Any
+) -> None:
+    for module in ("queries", "strip"):
+        monkeypatch.setattr(f"tasks.panel.{module}.LOOKED", 2)
+    for _ in range(2):
+        in_state(State.PENDING, kind=QUICK.name)
+    in_state(State.PENDING, kind="probe.of_yesterday", scheduled_at=timezone.now())
+
+    assert "not among the first 2 of its queue" in text(web.get(f"{JOBS}?kind=probe.of_yesterday"))
+    assert "not among" not in text(web.get(f"{JOBS}?kind={QUICK.name}"))
+
+
 def test_a_poll_answers_with_what_changed_only(web: Client) -> None:
     task, other = in_state(State.PENDING, scheduled_at=timezone.now() + HOUR), in_state(State.COMPLETED)
 
@@ -115,6 +128,18 @@ def test_a_signed_out_page_stops_asking_and_a_press_leads_to_the_sign_in(client:
     pressed = client.post(f"{JOBS}bulk/", **HTMX)
     assert "/admin/login/" in pressed.headers["HX-Redirect"]
     assert client.get(JOBS).status_code == 302
+
+
+def test_a_press_on_a_filtered_page_leaves_its_counts_filtered(web: Client) -> None:
+    in_state(State.DISCARDED)
+    task = in_state(State.DISCARDED, kind=QUICK.name)
+    page = text(web.get(f"{JOBS}?kind={QUICK.name}&state=discarded"))
+    url = page.split('hx-post="/admin/tasks/task/' + str(task.pk))[1].split('"')[0].replace("&amp;", "&")
+
+    said = text(web.post(f"{JOBS}{task.pk}{url}", **HTMX))
+
+    assert 'data-testid="tasks-count-pending">1<' in said
+    assert 'data-testid="tasks-count-discarded">0<' in said
 
 
 def test_many_jobs_are_retried_each_by_itself(web: Client) -> None:
@@ -244,3 +269,12 @@ def test_a_mail_that_is_retried_in_the_panel_is_not_offered_again_in_its_list(
     again = text(web.get("/admin/requests/accessrequest/"))
     assert ("mail failed" in failed, 'data-testid="request-retry"' in failed) == (True, True)
     assert ("mail sending" in again, 'data-testid="request-retry"' in again) == (True, False)
+
+
+def test_what_serves_a_page_without_a_row_leads_there(web: Client, owner: Any) -> None:
+    args = {"owner_id": owner.pk, "before": "a@example.org", "after": "b@example.org"}
+    task = in_state(State.COMPLETED, kind="owner.email_notice", queue="notify", args=args)
+
+    said = text(web.get(f"{JOBS}{task.pk}/change/"))
+
+    assert '<a id="job-serves" href="/admin/accounts/owner/" data-testid="task-serves">account</a>' in said
