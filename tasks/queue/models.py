@@ -31,6 +31,7 @@ class Task(models.Model):
     claimed_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
     finalized_at = models.DateTimeField(null=True)
+    acknowledged_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
