@@ -2,6 +2,7 @@
 
 import accounts.catalog
 import requests_app.catalog
+import tasks.catalog
 from tasks.declare import Catalog
 
-CATALOG = Catalog.of(accounts.catalog, requests_app.catalog)
+CATALOG = Catalog.of(tasks.catalog, accounts.catalog, requests_app.catalog)

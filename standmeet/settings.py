@@ -37,6 +37,8 @@ QUEUES = {
     "fetch": env.integer("WORKER_FETCH", 3, most=64),
     "maintenance": env.integer("WORKER_MAINTENANCE", 1, most=64),
 }
+# An event outlives the jobs that it became, the failed ones' 7 days included: a retry reads it.
+EVENTS_KEPT_DAYS = env.integer("EVENTS_KEPT_DAYS", 90, least=8, most=36500)
 
 INSTALLED_APPS = [
     # Ours come before the admin, whose templates they override.

@@ -1,4 +1,5 @@
 from tasks.events.models import Delivery, Event
 from tasks.queue.models import Task, Worker
+from tasks.queue.periods import Period, Run
 
-__all__ = ["Delivery", "Event", "Task", "Worker"]
+__all__ = ["Delivery", "Event", "Period", "Run", "Task", "Worker"]

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from tasks import registry
-from tasks.queue import sql
+from tasks.queue import periodic, sql
 from tasks.queue.forever import forever
 from tasks.queue.models import Task, Worker
 from tasks.queue.processes import alive, machine, stopped
@@ -140,6 +140,7 @@ def give_back(group: UUID) -> None:
 def keep(group: UUID, slots: Slots, last: Flag) -> None:
     buried: dict[int, float] = {}
     burying, renewing, beating = Every(1), Every(LEASE / 4), Every(10)
+    ticking = Every(periodic.LOOK)
     while not last.is_set():
         slots.tick(HOUSEKEEPER)
         kill_overdue(slots)
@@ -149,6 +150,8 @@ def keep(group: UUID, slots: Slots, last: Flag) -> None:
             renew(slots)
         if beating:
             beat(group, slots)
+        if ticking:
+            periodic.tick()
         time.sleep(TICK)
     give_back(group)
 

@@ -38,6 +38,11 @@ class Task(models.Model):
             models.Index("queue", "scheduled_at", "id", name="task_due", condition=Q(state__in=sorted(WAITING))),
             models.Index("lease_until", name="task_leased", condition=RUNNING),
             models.Index("state", "finalized_at", name="task_final", condition=FINAL),
+            models.Index(
+                "finalized_at",
+                name="task_unacknowledged",
+                condition=Q(state=State.DISCARDED, acknowledged_at=None),
+            ),
         ]
         constraints = [
             # The three shapes of a row; every statement pays for each constraint, so that they are one.
