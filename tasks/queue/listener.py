@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import psycopg
+from django.utils import timezone
 
 from tasks.queue.direct import connect
 from tasks.queue.receivers import FINAL_CHANNEL
@@ -72,6 +74,7 @@ class Listener(threading.Thread):
         self.told: set[int] = set()
         self.closing = False
         self.connected = False  # False while this process waits by polling
+        self.down_since: datetime | None = timezone.now()
 
     @contextmanager
     def registered(self, call: Call) -> Iterator[None]:
@@ -104,13 +107,13 @@ class Listener(threading.Thread):
                     conn.add_notify_handler(lambda note: self.tell(note.payload))
                     self.check(conn, self.everyone())  # before LISTEN, in case that is not to be had
                     conn.execute(f"LISTEN {FINAL_CHANNEL}")
-                    self.connected = True
+                    self.connected, self.down_since = True, None
                     self.check(conn, self.everyone())
                     self.listen(conn)
             except psycopg.Error as error:
                 log.warning("waiting by polling: the LISTEN connection is lost (%s)", str(error).strip())
             finally:
-                self.connected = False
+                self.connected, self.down_since = False, self.down_since or timezone.now()
             if not self.closing:
                 self.rest(0.2 if self.calls else SAFETY_POLL)
 
