@@ -1,0 +1,1 @@
+from tasks.panel import periodic  # noqa: F401
