@@ -7,12 +7,12 @@ from tasks.queue import periodic_operations
 OWNERS = frozenset({"admin", "mcp"})
 HOUR = timedelta(hours=1)
 
-kinds: list[TaskKind] = [work.PRUNE, work.PRUNE_EVENTS, work.CHECK]
 periodic: list[Periodic] = [
     Periodic("tasks.prune", HOUR, work.PRUNE, "Delete jobs that ended long ago: done or cancelled 24 h, failed 7 days"),
     Periodic("events.prune", 24 * HOUR, work.PRUNE_EVENTS, "Delete old events whose jobs have all ended"),
     Periodic("tasks.check", HOUR / 12, work.CHECK, "Look for trouble with the queue, and write it to the log"),
 ]
+kinds: list[TaskKind] = [entry.kind for entry in periodic]
 operations: list[Operation] = [
     Operation(
         "tasks.periodic",
