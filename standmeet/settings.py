@@ -39,6 +39,8 @@ QUEUES = {
 }
 # An event outlives the jobs that it became, the failed ones' 7 days included: a retry reads it.
 EVENTS_KEPT_DAYS = env.integer("EVENTS_KEPT_DAYS", 90, least=8, most=36500)
+# Who may read /metrics: whoever sends this as a bearer token; without one, this machine only.
+METRICS_TOKEN = env.optional_secret("METRICS_TOKEN")
 
 INSTALLED_APPS = [
     # Ours come before the admin, whose templates they override.
@@ -59,6 +61,8 @@ INSTALLED_APPS = [
     "django_q",
 ]
 MIDDLEWARE = [
+    # First: a probe comes by an address and not by the site's name, and must not wait for what the others need.
+    "standmeet.probes.probes",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

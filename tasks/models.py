@@ -1,5 +1,6 @@
 from tasks.events.models import Delivery, Event
 from tasks.queue.models import Task, Worker
 from tasks.queue.periods import Period, Run
+from tasks.queue.tally import WaitCount
 
-__all__ = ["Delivery", "Event", "Period", "Run", "Task", "Worker"]
+__all__ = ["Delivery", "Event", "Period", "Run", "Task", "WaitCount", "Worker"]

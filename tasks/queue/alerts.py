@@ -13,6 +13,7 @@ from tasks.queue import completion, sql
 from tasks.queue.timetable import overdue
 
 log = logging.getLogger("standmeet.tasks")
+NAMES = ("jobs_discarded", "queue_late", "periodic_overdue", "no_worker", "listener_down")
 LATE = timedelta(seconds=60)
 SILENT = timedelta(seconds=60)
 CONNECTING = timedelta(seconds=2)  # that a LISTEN connection may take to come up
@@ -21,7 +22,7 @@ COUNTED = 1000
 
 @dataclass(frozen=True)
 class Alert:
-    """`name` is one of jobs_discarded, queue_late, periodic_overdue, no_worker, listener_down."""
+    """`name` is one of NAMES; `since` is None where nothing tells."""
 
     name: str
     sentence: str

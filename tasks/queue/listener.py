@@ -19,6 +19,7 @@ from tasks.queue.direct import connect
 from tasks.queue.receivers import FINAL_CHANNEL
 from tasks.queue.sql import statement
 from tasks.queue.states import TERMINAL, State
+from tasks.queue.tally import Tally
 
 log = logging.getLogger("standmeet.tasks")
 ANY = -1
@@ -64,8 +65,9 @@ class Call:
 
 
 class Listener(threading.Thread):
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
         super().__init__(name="standmeet-listener", daemon=True)
+        self.tally = tally
         self.calls: dict[Call, None] = {}
         self.lock = threading.Lock()
         self.awake, self.waker = socket.socketpair()
@@ -129,15 +131,26 @@ class Listener(threading.Thread):
         while not self.closing:
             if not (self.told or self.fresh):
                 left = max(0.0, next_look - time.monotonic())
-                for fd, _ in poller.poll(left * 1000 if self.calls else None):
+                for fd, _ in poller.poll(left * 1000 if self.calls or self.tally.waits else None):
                     if fd == self.awake.fileno():
                         self.awake.recv(4096)
                 self.hear(conn)
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + SAFETY_POLL
                 self.check(conn, self.everyone())
+                self.write_down(conn)
             else:
                 self.check(conn, self.concerned())
+        self.write_down(conn)
+
+    def write_down(self, conn: psycopg.Connection[Any]) -> None:
+        """How waits went, at leisure. What cannot be written must not keep anybody waiting."""
+        try:
+            self.tally.write(conn)
+        except psycopg.Error as error:
+            if conn.broken:
+                raise
+            log.warning("how waits went could not be written down (%s)", str(error).strip())
 
     def hear(self, conn: psycopg.Connection[Any]) -> None:
         conn.pgconn.consume_input()

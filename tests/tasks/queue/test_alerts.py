@@ -133,7 +133,7 @@ def test_periodic_work_that_did_not_run_for_two_periods_is_told(workers: None) -
 
 
 def test_a_process_that_waits_by_polling_says_so(well: None) -> None:
-    lost = completion.waits().listener = Listener()
+    lost = completion.waits().listener = Listener(completion.waits().tally)
     assert alerts() == []  # it has just begun to connect
 
     lost.down_since = timezone.now() - 3 * SECOND
