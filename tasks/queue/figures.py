@@ -9,8 +9,8 @@ from tasks.queue import sql
 from tasks.queue.states import WAITING, State
 from tasks.queue.tally import BOUNDS, OUTCOMES, WaitCount
 
-EXACT = 10_000  # rows of one state that are counted; beyond, they are estimated
-PAGES = 1_000  # of the table, from which they are
+EXACT = 2_000  # rows of one state that are counted; beyond, they are estimated
+PAGES = 2_000  # of the table, from which they are
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Jobs:
 
 
 def jobs() -> Jobs:
-    """Count jobs by kind and state: exactly where a state (of a queue, where they wait) has under 10,000.
+    """Count jobs by kind and state: exactly where a state (of a queue, where they wait) has under 2,000.
 
-    Beyond, from a random sample of the table's pages, and never less than was counted. At most 100,000 rows are looked
+    Beyond, from a random sample of the table's pages, and never less than was counted. Some 100,000 rows are looked
     at, whatever the size of the table (Postgres, "SELECT", TABLESAMPLE).
     """
     count: Counter[tuple[str, str]] = Counter()
