@@ -1,12 +1,8 @@
 """/healthz says whether web, database and worker are alive, soon, whatever the database does."""
 
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,13 +11,12 @@ import requests
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from standmeet.demo.processes import free_port
 from tasks.queue import completion
 from tasks.queue.completion import wait
 from tasks.queue.models import Worker
-from tests.gate import Gate
 from tests.probe.rows import in_state
-from tests.processes import ROOT, environment, until
+from tests.processes import until
+from tests.standmeet.conftest import Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECOND = timedelta(seconds=1)
@@ -95,47 +90,6 @@ def test_it_answers_any_address_makes_no_session_and_is_not_kept(client, a_worke
 def test_it_takes_get_and_head_only(client, a_worker) -> None:
     assert client.head("/healthz").status_code == 200
     assert client.post("/healthz").status_code == 405
-
-
-class Web:
-    """A real web server whose way to the database leads through a gate."""
-
-    def __init__(self, gate: Gate, log: Path) -> None:
-        self.gate, self.log = gate, log
-        port = free_port(0)
-        self.url = f"http://127.0.0.1:{port}"
-        with log.open("w") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "uvicorn", "standmeet.asgi:application", "--port", str(port)],
-                cwd=ROOT,
-                env={**environment(), "DATABASE_URL": gate.url(), "PUBLIC_URL": "https://meet.example.org"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-        until(self.answers, seconds=30, what="the web server answers")
-
-    def answers(self) -> bool:
-        try:
-            self.ask()
-        except requests.ConnectionError:
-            return False
-        return True
-
-    def ask(self) -> tuple[int, str, float]:
-        began = time.monotonic()
-        answer = requests.get(f"{self.url}/healthz", timeout=30)
-        return answer.status_code, answer.json()["database"], time.monotonic() - began
-
-
-@pytest.fixture
-def web(transactional_db: None, tmp_path: Path) -> Iterator[Web]:
-    gate = Gate()
-    web = Web(gate, tmp_path / "web.log")
-    yield web
-    web.process.terminate()
-    web.gate.shut()
-    web.process.wait(20)
 
 
 def test_a_web_server_says_within_seconds_that_the_database_is_stopped_or_hangs_and_that_it_is_back(

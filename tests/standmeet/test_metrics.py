@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import requests
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -242,6 +243,30 @@ def test_a_scraper_that_speaks_openmetrics_gets_it(client) -> None:
 
     assert answer["Content-Type"].startswith("application/openmetrics-text")
     assert "standmeet_jobs" in {family.name for family in parse(answer.text)}
+
+
+def test_two_web_servers_give_the_same_figures_and_neither_to_who_comes_through_a_proxy(start_web) -> None:
+    one, other = start_web(), start_web()
+    wait([in_state("completed").pk], 5)
+    in_state("discarded", kind="probe.quick")
+    until(WaitCount.objects.exists, what="the wait is written down")
+
+    said = [requests.get(f"{web.url}/metrics", timeout=20) for web in (one, other)]
+    proxied = requests.get(f"{one.url}/metrics", headers={"X-Forwarded-For": "127.0.0.1"}, timeout=20)
+
+    assert [answer.status_code for answer in said] == [200, 200]
+    assert said[0].text == said[1].text
+    assert 'standmeet_wait_seconds_count{outcome="done"} 1.0' in said[0].text
+    assert 'standmeet_jobs{kind="probe.quick",state="discarded"} 1.0' in said[0].text
+    assert proxied.status_code == 403
+
+
+def test_without_a_database_it_says_so(web) -> None:
+    web.gate.shut()
+
+    answer = requests.get(f"{web.url}/metrics", timeout=30)
+
+    assert (answer.status_code, answer.text) == (503, "The database does not answer.\n")
 
 
 def test_only_get_and_head(client) -> None:
