@@ -79,7 +79,7 @@ def late(ages: list[QueueAge]) -> Iterator[Alert]:
         what = (
             f"No worker works on {' or '.join(idle)}: start one with ./run worker."
             if idle
-            else "Its workers are busy or stuck: look at what runs, or give the queue more processes "
+            else "The workers are busy or stuck: look at what runs, or start more processes "
             f"({', '.join('WORKER_' + age.queue.upper() for age in found)})."
         )
         yield Alert(
