@@ -82,9 +82,8 @@ def late(ages: list[QueueAge]) -> Iterator[Alert]:
             else "The workers are busy or stuck: look at what runs, or start more processes "
             f"({', '.join('WORKER_' + age.queue.upper() for age in found)})."
         )
-        yield Alert(
-            "queue_late", f"Jobs that are due wait on {waits}. {what}", min(a.oldest for a in found if a.oldest)
-        )
+        since = min(age.oldest for age in found if age.oldest)
+        yield Alert("queue_late", f"Jobs that are due wait on {waits}. {what}", since)
 
 
 def periods() -> Iterator[Alert]:

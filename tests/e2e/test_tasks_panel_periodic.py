@@ -21,7 +21,9 @@ SECOND = timedelta(seconds=1)
 @pytest.fixture
 def start(start_worker: Callable[..., WorkerProcess]) -> Callable[..., WorkerProcess]:
     def start(catalog: str = "ONE") -> WorkerProcess:
-        worker = start_worker("maintenance=1", settings="tests.periodic_settings", PROBE_CATALOG=catalog)
+        worker = start_worker(
+            "maintenance=1", settings="tests.periodic_settings", PROBE_CATALOG=catalog, PROBE_LOOK="0.5"
+        )
         until(Worker.objects.exists, what="the worker is whole")
         return worker
 

@@ -26,7 +26,7 @@ SOON = 20.0  # seconds: two looks of a housekeeper, on a busy machine
 def start(start_worker: Callable[..., WorkerProcess]) -> Callable[..., WorkerProcess]:
     def start(catalog: str = "ONE") -> WorkerProcess:
         before = list(Worker.objects.values_list("pid", flat=True))
-        worker = start_worker("maintenance=1", settings=SETTINGS, PROBE_CATALOG=catalog)
+        worker = start_worker("maintenance=1", settings=SETTINGS, PROBE_CATALOG=catalog, PROBE_LOOK="0.5")
         until(lambda: Worker.objects.exclude(pid__in=before).exists(), what="the worker is whole")
         return worker
 
