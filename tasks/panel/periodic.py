@@ -15,6 +15,7 @@ from tasks import registry
 from tasks.errors import Refused
 from tasks.panel.rows import PLAIN, STOP_POLLING, RowsAdmin, by
 from tasks.perform import allowed, perform
+from tasks.queue.alerts import alerts
 from tasks.queue.periodic_operations import Queued
 from tasks.queue.periods import Period
 from tasks.queue.timetable import PeriodicRun, PeriodicWork
@@ -52,6 +53,7 @@ class PeriodicAdmin(RowsAdmin):
             "title": "Periodic work",
             "rows": rows,
             "poll": self.pace(rows),
+            "hint": next((alert.sentence for alert in alerts() if alert.name == "no_worker"), ""),
         }
         return render(request, "tasks/periodic/page.html", context)
 

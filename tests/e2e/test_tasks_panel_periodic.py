@@ -81,6 +81,15 @@ def test_run_now_says_queued_and_moves_the_last_run_and_earlier_runs_stay_after_
         expect(run).to_have_attribute("data-state", "completed")
 
 
+def test_without_a_worker_the_page_says_so(start, panel) -> None:
+    expect(panel.get_by_test_id("periodic-hint")).to_contain_text("No worker was seen")
+
+    start()
+    panel.reload()
+
+    expect(panel.get_by_test_id("periodic-hint")).to_have_count(0)
+
+
 def test_run_now_twice_leaves_one_pending(panel) -> None:
     row = row_of(panel, "probe.tick")
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tasks.declare import Nothing
-from tasks.queue.control import cancel
+from tasks.queue.control import cancel, retry
 from tasks.queue.direct import connect
 from tasks.queue.enqueue import enqueue
 from tasks.queue.models import Task
@@ -200,6 +200,19 @@ def test_a_run_that_failed_is_shown_with_its_reason(work: Callable[[], list[str]
 
     shown = state_of("probe.fails")
     assert (shown.last_result, shown.last_reason, shown.job_id) == ("discarded", "the shelf is full", job_id)
+
+
+def test_a_failed_run_that_the_owner_retries_is_shown_as_it_goes_on(work: Callable[[], list[str]]) -> None:
+    job_id = enqueue_one("probe.fails")
+    work()
+
+    retry(job_id)
+
+    waiting = state_of("probe.fails").runs[0]
+    work()
+    assert (waiting.job_id, waiting.state, waiting.reason) == (job_id, "pending", "")
+    assert state_of("probe.fails").last_result == "discarded"
+    assert Run.objects.filter(job_id=job_id).count() == 1
 
 
 def test_a_run_that_was_cancelled_is_shown_as_such() -> None:
