@@ -1,7 +1,11 @@
+from datetime import timedelta
+
 from accounts import errands, work
 from accounts import events as happened
 from accounts import operations as do
-from tasks.declare import PUBLIC, EventType, Operation, TaskKind
+from tasks.declare import PUBLIC, EventType, Operation, Periodic, TaskKind
+
+DAY = timedelta(days=1)
 
 events: list[EventType] = [
     happened.LOGIN,
@@ -16,7 +20,26 @@ events: list[EventType] = [
     happened.TOKEN_CREATED,
     happened.TOKEN_REVOKED,
 ]
-kinds: list[TaskKind] = [work.EMAIL_CONFIRMATION, work.EMAIL_NOTICE]
+periodic: list[Periodic] = [
+    Periodic("accounts.clear_sessions", DAY, work.CLEAR_SESSIONS, "Delete sessions that have expired"),
+    Periodic(
+        "accounts.prune_codes", DAY, work.PRUNE_CODES, "Delete codes that ended 30 days ago and that no request shows"
+    ),
+    Periodic(
+        "accounts.prune_email_changes",
+        DAY,
+        work.PRUNE_EMAIL_CHANGES,
+        "Delete changes of the e-mail address that expired 30 days ago",
+    ),
+    Periodic(
+        "accounts.prune_attempts",
+        DAY / 24,
+        work.PRUNE_ATTEMPTS,
+        "Delete tries and wrong passwords that no limit counts any more",
+    ),
+    Periodic("accounts.prune_mails", DAY, work.PRUNE_MAILS, "Delete the record of mails sent 30 days ago"),
+]
+kinds: list[TaskKind] = [work.EMAIL_CONFIRMATION, work.EMAIL_NOTICE, *(entry.kind for entry in periodic)]
 operations: list[Operation] = [
     Operation("account.confirm_email", do.confirm_email, "Confirm a new e-mail address", PUBLIC, frozenset({"public"})),
     Operation("account.recover", do.recover, "Spend a recovery phrase", PUBLIC, frozenset({"public"})),

@@ -7,7 +7,7 @@ from accounts import operations
 from accounts.delivery import CANCELLED, compose, deliver, handler
 from accounts.models import Owner, PendingEmail
 from accounts.work import EMAIL_CONFIRMATION, EMAIL_NOTICE, EmailConfirmation, EmailNotice
-from tasks.declare import Final
+from tasks.declare import Final, Nothing
 from tasks.queue.context import current_task
 from tasks.queue.outcomes import Discard
 from tasks.queue.states import State
@@ -61,3 +61,23 @@ def email_notice(args: EmailNotice) -> None:
 def masked(address: str) -> str:
     name, _, domain = address.rpartition("@")
     return f"{name[:1]}***@{domain}"
+
+
+def clear_sessions(_: Nothing) -> None:
+    operations.clear_sessions(handler())
+
+
+def prune_codes(_: Nothing) -> None:
+    operations.prune_codes(handler())
+
+
+def prune_email_changes(_: Nothing) -> None:
+    operations.prune_email_changes(handler())
+
+
+def prune_attempts(_: Nothing) -> None:
+    operations.prune_attempts(handler())
+
+
+def prune_mails(_: Nothing) -> None:
+    operations.prune_mails(handler())

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from accounts.pages import ACCOUNT
-from tasks.declare import Backoff, TaskKind, Words
+from tasks.declare import Backoff, TaskKind, Words, periodic_kind
 
 MAIL_WORDS = Words("sending", "sent", "failed")
 MAIL_BACKOFF = Backoff((20,), factor=3)  # about 6 h over 8 attempts
@@ -47,3 +47,8 @@ EMAIL_NOTICE = TaskKind(
     words=MAIL_WORDS,
     serves=ACCOUNT,
 )
+CLEAR_SESSIONS = periodic_kind("accounts.clear_sessions", "accounts.handlers.clear_sessions")
+PRUNE_CODES = periodic_kind("accounts.prune_codes", "accounts.handlers.prune_codes")
+PRUNE_EMAIL_CHANGES = periodic_kind("accounts.prune_email_changes", "accounts.handlers.prune_email_changes")
+PRUNE_ATTEMPTS = periodic_kind("accounts.prune_attempts", "accounts.handlers.prune_attempts")
+PRUNE_MAILS = periodic_kind("accounts.prune_mails", "accounts.handlers.prune_mails")

@@ -5,4 +5,4 @@ import requests_app.catalog
 import tasks.catalog
 from tasks.declare import Catalog
 
-CATALOG = Catalog.of(accounts.catalog, requests_app.catalog, tasks.catalog)
+CATALOG = Catalog.of(tasks.catalog, accounts.catalog, requests_app.catalog)

@@ -77,6 +77,11 @@ def secret(name: str, *, generated: Path | None) -> str:
     return value
 
 
+def optional_secret(name: str) -> str:
+    """A secret of 32 characters or more, or none."""
+    return secret(name, generated=None) if os.environ.get(name, "") else ""
+
+
 def keep(path: Path) -> str:
     """The secret in this file, made at first; of several processes that make it at once, one wins."""
     path.parent.mkdir(parents=True, exist_ok=True)

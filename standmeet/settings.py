@@ -37,6 +37,10 @@ QUEUES = {
     "fetch": env.integer("WORKER_FETCH", 3, most=64),
     "maintenance": env.integer("WORKER_MAINTENANCE", 1, most=64),
 }
+# An event outlives the jobs that it became, the failed ones' 7 days included: a retry reads it.
+EVENTS_KEPT_DAYS = env.integer("EVENTS_KEPT_DAYS", 90, least=8, most=36500)
+# Who may read /metrics: whoever sends this as a bearer token; without one, this machine only.
+METRICS_TOKEN = env.optional_secret("METRICS_TOKEN")
 
 # How tools are named to AI clients (some refuse dots), and how often a token may call them, in each web process.
 MCP_TOOL_NAMES = env.choice("MCP_TOOL_NAMES", "DOTTED", ["DOTTED", "UNDERSCORED"]).lower()
@@ -62,6 +66,8 @@ INSTALLED_APPS = [
     "django_q",
 ]
 MIDDLEWARE = [
+    # First: a probe comes by an address and not by the site's name, and must not wait for what the others need.
+    "standmeet.probes.probes",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -7,4 +7,4 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         from tasks import checks  # noqa: F401
-        from tasks.queue import receivers  # noqa: F401
+        from tasks.queue import periodic, receivers  # noqa: F401

@@ -1,10 +1,21 @@
-from tasks.declare import Operation
+from datetime import timedelta
+
+from tasks import work
+from tasks.declare import Operation, Periodic, TaskKind
 from tasks.panel import operations as do
+from tasks.queue import periodic_operations
 
 OWNERS = frozenset({"admin", "mcp"})
 VIEW, CHANGE = "tasks.view_task", "tasks.change_task"
 TASK, EVENT = "tasks.task", "tasks.event"
+HOUR = timedelta(hours=1)
 
+periodic: list[Periodic] = [
+    Periodic("tasks.prune", HOUR, work.PRUNE, "Delete jobs that ended long ago: done or cancelled 24 h, failed 7 days"),
+    Periodic("events.prune", 24 * HOUR, work.PRUNE_EVENTS, "Delete old events whose jobs have all ended"),
+    Periodic("tasks.check", HOUR / 12, work.CHECK, "Look for trouble with the queue, and write it to the log"),
+]
+kinds: list[TaskKind] = [entry.kind for entry in periodic]
 operations: list[Operation] = [
     *(
         Operation(name, run, summary, VIEW, OWNERS, reads=True)
@@ -44,5 +55,21 @@ operations: list[Operation] = [
         OWNERS,
         on=EVENT,
         label="Requeue",
+    ),
+    Operation(
+        "tasks.periodic",
+        periodic_operations.periodic,
+        "List periodic work: how often, its last run and result, its next run",
+        VIEW,
+        OWNERS,
+        reads=True,
+    ),
+    Operation(
+        "tasks.run_periodic",
+        periodic_operations.run_periodic,
+        "Run periodic work now, out of its turn",
+        CHANGE,
+        OWNERS,
+        label="Run now",
     ),
 ]

@@ -5,6 +5,7 @@ import typing
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
@@ -12,17 +13,26 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from tasks import registry
-from tasks.declare import PUBLIC, Catalog, Happened
+from tasks.declare import PUBLIC, Catalog, Happened, Nothing
 from tasks.perform import alternatives, inputs
 from tasks.schema import result_schema
 
 PLAIN = {str, int, bool, type(None)}
 
+SHORTEST = timedelta(minutes=1)  # of a period
+
 
 @register()
 def catalog_is_sound(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     catalog = registry.catalog()
-    found = [*names(catalog), *kinds(catalog), *served(catalog), *subscriptions(catalog), *operations(catalog)]
+    found = [
+        *names(catalog),
+        *kinds(catalog),
+        *served(catalog),
+        *subscriptions(catalog),
+        *operations(catalog),
+        *periodic(catalog),
+    ]
     return [Error(text, id=f"tasks.{number}") for number, text in found]
 
 
@@ -34,7 +44,12 @@ def served(catalog: Catalog) -> Iterator[tuple[str, str]]:
 
 
 def names(catalog: Catalog) -> Iterator[tuple[str, str]]:
-    for label, entries in (("event", catalog.events), ("kind", catalog.kinds), ("operation", catalog.operations)):
+    for label, entries in (
+        ("event", catalog.events),
+        ("kind", catalog.kinds),
+        ("operation", catalog.operations),
+        ("periodic work", catalog.periodic),
+    ):
         for name, n in Counter(entry.name for entry in entries).items():
             if n > 1:
                 yield "E001", f"The {label} {name!r} is declared {n} times."
@@ -97,3 +112,21 @@ def operations(catalog: Catalog) -> Iterator[tuple[str, str]]:
             else:
                 if not hasattr(model, "allows"):
                     yield "E014", f"{op.on!r} must say what it `allows`, since {op.name!r} acts on it."
+
+
+def periodic(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    for work in catalog.periodic:
+        kind = work.kind
+        if kind not in catalog.kinds:
+            yield "E015", f"The periodic work {work.name!r} runs {kind.name!r}, a kind that nobody declares."
+        if kind.args is not Nothing or kind.unique != "while_pending":
+            yield "E016", f"The kind {kind.name!r} runs by the clock: it takes Nothing, and is unique while_pending."
+        if kind.queue != "maintenance" or kind.attempts != 1:
+            yield "E017", f"The kind {kind.name!r} runs by the clock: on the queue maintenance, with one attempt."
+        if work.every < max(SHORTEST, kind.limit):
+            yield "E018", f"The period of {work.name!r} is shorter than a minute, or than its kind's time limit."
+        if not work.summary:
+            yield "E019", f"The periodic work {work.name!r} does not say what it does."
+    for kind_name, n in Counter(work.kind.name for work in catalog.periodic).items():
+        if n > 1:
+            yield "E020", f"The kind {kind_name!r} serves {n} periodic works; each needs one of its own."

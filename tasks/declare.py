@@ -112,6 +112,38 @@ class TaskKind:
 
 
 @dataclass(frozen=True)
+class Nothing:
+    """The argument of a kind that needs none."""
+
+
+def periodic_kind(name: str, handler: str, limit: timedelta = timedelta(minutes=10)) -> TaskKind:
+    """A kind for periodic work: one attempt, since the next period is the next attempt (contract.md, section 2)."""
+    return TaskKind(
+        name,
+        Nothing,
+        handler,
+        queue="maintenance",
+        attempts=1,
+        backoff=Backoff((60,)),
+        limit=limit,
+        unique="while_pending",
+    )
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Run `kind` once per period, however many workers there are; see tasks/queue/periodic.py.
+
+    `every` is at least a minute, and no shorter than the kind's time limit, so that runs do not overlap.
+    """
+
+    name: str
+    every: timedelta
+    kind: TaskKind
+    summary: str
+
+
+@dataclass(frozen=True)
 class Subscription:
     event: EventType
     kind: TaskKind
@@ -177,6 +209,7 @@ class Catalog:
     kinds: tuple[TaskKind, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
     operations: tuple[Operation, ...] = ()
+    periodic: tuple[Periodic, ...] = ()
 
     @classmethod
     def of(cls, *modules: ModuleType) -> Self:
@@ -185,4 +218,4 @@ class Catalog:
         def gather(name: str) -> tuple[Any, ...]:
             return tuple(entry for module in modules for entry in getattr(module, name, ()))
 
-        return cls(gather("events"), gather("kinds"), gather("subscriptions"), gather("operations"))
+        return cls(*map(gather, ("events", "kinds", "subscriptions", "operations", "periodic")))

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from tasks.declare import Catalog, EventType, Operation, TaskKind
+from tasks.declare import Catalog, EventType, Operation, Periodic, TaskKind
 
 
 @cache
@@ -42,6 +42,16 @@ def subscribers(event: str) -> tuple[TaskKind, ...]:
 
 
 @cache
+def periodic() -> dict[str, Periodic]:
+    return {work.name: work for work in catalog().periodic}
+
+
+@cache
+def periodic_kinds() -> frozenset[str]:
+    return frozenset(work.kind.name for work in catalog().periodic)
+
+
+@cache
 def resolve(path: str) -> Callable[..., Any]:
     found: Callable[..., Any] = import_string(path)
     return found
@@ -53,5 +63,5 @@ def operations_on(model: str, *, face: str) -> list[Operation]:
 
 def forget() -> None:
     """Read the catalog anew (settings.CATALOG was changed by a test)."""
-    for cached in (catalog, kinds, quick_kinds, event_types, operations, subscribers):
+    for cached in (catalog, kinds, quick_kinds, event_types, operations, subscribers, periodic, periodic_kinds):
         cached.cache_clear()

@@ -156,6 +156,16 @@ def start_worker(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..
             worker.kill()
 
 
+@pytest.fixture
+def by_the_clock(settings: Any) -> Iterator[None]:
+    """The catalog with the tests' periodic work; a worker for it takes settings="tests.periodic_settings"."""
+    settings.CATALOG = "tests.probe.periodic.CATALOG"
+    registry.forget()
+    yield
+    settings.CATALOG = "tests.catalog.CATALOG"
+    registry.forget()
+
+
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"))), None
 )

@@ -16,6 +16,13 @@ from accounts.operations.email import (
 )
 from accounts.operations.mail import MAILS_AN_HOUR, Slot, mark_mail_accepted, mark_mail_uncertain, take_slot
 from accounts.operations.recovery import keep_phrase, record_login, recover
+from accounts.operations.retention import (
+    clear_sessions,
+    prune_attempts,
+    prune_codes,
+    prune_email_changes,
+    prune_mails,
+)
 from accounts.operations.secrets import rotate_secrets
 from accounts.operations.supplier import disconnect_supplier, mark_supplier_broken, store_supplier
 from accounts.operations.tokens import NewToken, create_token, revoke_token
@@ -29,6 +36,7 @@ __all__ = [
     "Slot",
     "cancel_email_change",
     "check_address",
+    "clear_sessions",
     "confirm_email",
     "create_token",
     "describe",
@@ -41,6 +49,10 @@ __all__ = [
     "mint_email_token",
     "record_login",
     "prove_password",
+    "prune_attempts",
+    "prune_codes",
+    "prune_email_changes",
+    "prune_mails",
     "recover",
     "redeem",
     "resend_email_confirmation",

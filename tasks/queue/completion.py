@@ -5,6 +5,7 @@ import atexit
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from django.db import connection
 
 from tasks.queue.context import current_task
 from tasks.queue.listener import Call, Listener, Seen
+from tasks.queue.tally import Tally
 
 MOST_WAITING = 64
 
@@ -40,6 +42,7 @@ class Waits:
         self.lock = threading.Lock()
         self.waiting = 0
         self.listener: Listener | None = None
+        self.tally = Tally()
 
     def admit(self) -> bool:
         with self.lock:
@@ -52,10 +55,15 @@ class Waits:
         with self.lock:
             self.waiting -= 1
 
+    def count(self, outcome: str, begun: float) -> None:
+        self.tally.add(outcome, time.monotonic() - begun)
+        if self.listener:
+            self.listener.poke()
+
     def listen(self) -> Listener:
         with self.lock:
             if self.listener is None or not self.listener.is_alive():
-                self.listener = Listener()
+                self.listener = Listener(self.tally)
                 self.listener.start()
                 atexit.unregister(_close)
                 atexit.register(_close)  # before what was registered earlier, the embedded Postgres's end included
@@ -90,18 +98,19 @@ def wait(job_ids: Iterable[int], seconds: float) -> Done | Receipt:
     RuntimeError inside a transaction (it could never see the end) and inside a task's handler (it could wait for
     itself). The thread's database connection is given back first: waiting holds none. contract.md, section 1.
     """
-    ids = checked(job_ids)
+    ids, begun = checked(job_ids), time.monotonic()
     release_connection()
     woken = threading.Event()
     call = Call(ids, seconds, woken.set)
     if not waits().admit():
+        waits().count("capped", begun)
         return Receipt(ids)
     try:
         with waits().listen().registered(call):
             woken.wait(seconds)
     finally:
         waits().leave()
-    return answer(call)
+    return answer(call, begun)
 
 
 async def wait_async(job_ids: Iterable[int], seconds: float, *, release: bool = True) -> Done | Receipt:
@@ -110,7 +119,7 @@ async def wait_async(job_ids: Iterable[int], seconds: float, *, release: bool = 
     `release=False`: the caller ran its transaction elsewhere and has given that connection back. Outside a Django
     request, sync_to_async would give back the one of a thread that all coroutines share, one after the other.
     """
-    ids = checked(job_ids)
+    ids, begun = checked(job_ids), time.monotonic()
     if release:
         await sync_to_async(release_connection)()
     woken = asyncio.Event()
@@ -122,13 +131,14 @@ async def wait_async(job_ids: Iterable[int], seconds: float, *, release: bool = 
 
     call = Call(ids, seconds, wake)
     if not waits().admit():
+        waits().count("capped", begun)
         return Receipt(ids)
     try:
         with waits().listen().registered(call), contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), seconds)
     finally:
         waits().leave()
-    return answer(call)
+    return answer(call, begun)
 
 
 def release_connection() -> None:
@@ -143,10 +153,12 @@ def checked(job_ids: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(job_ids))
 
 
-def answer(call: Call) -> Done | Receipt:
+def answer(call: Call, begun: float) -> Done | Receipt:
     seen: dict[int, Seen] = call.seen
     if not all(id in seen and seen[id].final for id in call.ids):
+        waits().count("receipt", begun)
         return Receipt(call.ids)
+    waits().count("done", begun)
     return Done(
         {id: seen[id].state for id in call.ids},
         {id: seen[id].reason for id in call.ids if seen[id].reason},

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from tasks import registry
-from tasks.queue import sql
+from tasks.queue import periodic, sql
 from tasks.queue.forever import forever
 from tasks.queue.hands import Hands
 from tasks.queue.models import Task, Worker
@@ -152,6 +152,7 @@ def relieve(hands: Hands) -> None:
 def keep(group: UUID, slots: Slots, hands: Hands, last: Flag) -> None:
     buried: dict[int, float] = {}
     burying, renewing, beating = Every(1), Every(LEASE / 4), Every(10)
+    ticking = Every(periodic.LOOK)
     while not last.is_set():
         slots.tick(HOUSEKEEPER)
         kill_overdue(slots)
@@ -162,6 +163,8 @@ def keep(group: UUID, slots: Slots, hands: Hands, last: Flag) -> None:
             renew(slots)
         if beating:
             beat(group, slots)
+        if ticking:
+            periodic.tick()
         time.sleep(PATIENCE if hands.any else TICK)
     give_back(group)
 

@@ -9,14 +9,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import psycopg
+from django.utils import timezone
 
 from tasks.queue.direct import connect
 from tasks.queue.receivers import FINAL_CHANNEL
 from tasks.queue.sql import statement
 from tasks.queue.states import TERMINAL, State
+from tasks.queue.tally import Tally
 
 log = logging.getLogger("standmeet.tasks")
 ANY = -1
@@ -62,8 +65,9 @@ class Call:
 
 
 class Listener(threading.Thread):
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
         super().__init__(name="standmeet-listener", daemon=True)
+        self.tally = tally
         self.calls: dict[Call, None] = {}
         self.lock = threading.Lock()
         self.awake, self.waker = socket.socketpair()
@@ -72,6 +76,7 @@ class Listener(threading.Thread):
         self.told: set[int] = set()
         self.closing = False
         self.connected = False  # False while this process waits by polling
+        self.down_since: datetime | None = timezone.now()
 
     @contextmanager
     def registered(self, call: Call) -> Iterator[None]:
@@ -104,13 +109,13 @@ class Listener(threading.Thread):
                     conn.add_notify_handler(lambda note: self.tell(note.payload))
                     self.check(conn, self.everyone())  # before LISTEN, in case that is not to be had
                     conn.execute(f"LISTEN {FINAL_CHANNEL}")
-                    self.connected = True
+                    self.connected, self.down_since = True, None
                     self.check(conn, self.everyone())
                     self.listen(conn)
             except psycopg.Error as error:
                 log.warning("waiting by polling: the LISTEN connection is lost (%s)", str(error).strip())
             finally:
-                self.connected = False
+                self.connected, self.down_since = False, self.down_since or timezone.now()
             if not self.closing:
                 self.rest(0.2 if self.calls else SAFETY_POLL)
 
@@ -126,15 +131,26 @@ class Listener(threading.Thread):
         while not self.closing:
             if not (self.told or self.fresh):
                 left = max(0.0, next_look - time.monotonic())
-                for fd, _ in poller.poll(left * 1000 if self.calls else None):
+                for fd, _ in poller.poll(left * 1000 if self.calls or self.tally.waits else None):
                     if fd == self.awake.fileno():
                         self.awake.recv(4096)
                 self.hear(conn)
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + SAFETY_POLL
                 self.check(conn, self.everyone())
+                self.write_down(conn)
             else:
                 self.check(conn, self.concerned())
+        self.write_down(conn)
+
+    def write_down(self, conn: psycopg.Connection[Any]) -> None:
+        """How waits went, at leisure. What cannot be written must not keep anybody waiting."""
+        try:
+            self.tally.write(conn)
+        except psycopg.Error as error:
+            if conn.broken:
+                raise
+            log.warning("how waits went could not be written down (%s)", str(error).strip())
 
     def hear(self, conn: psycopg.Connection[Any]) -> None:
         conn.pgconn.consume_input()

@@ -3,7 +3,9 @@ from datetime import timedelta
 
 from django.db import transaction
 
+from tasks.declare import Nothing
 from tasks.queue import sql
+from tasks.queue.periods import Run
 from tasks.queue.states import State
 
 KEEP = {
@@ -11,6 +13,14 @@ KEEP = {
     State.CANCELLED: timedelta(hours=24),
     State.DISCARDED: timedelta(days=7),
 }
+RUNS_KEPT = 50  # of each periodic work
+
+
+def prune_tasks(_: Nothing) -> None:
+    # Their end was not written down by a worker of another version, which did not know them.
+    sql.do("end_runs", ids=list(Run.objects.filter(state="").values_list("job_id", flat=True)))
+    prune()
+    sql.do("prune_runs", keep=RUNS_KEPT)
 
 
 def prune(batch: int = 1000) -> Counter[str]:

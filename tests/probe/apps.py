@@ -13,3 +13,7 @@ class ProbeConfig(AppConfig):
             from tasks.queue import cluster
 
             cluster.GRACE = float(grace)
+        if look := os.environ.get("PROBE_LOOK"):  # how often its housekeeper looks at the clock
+            from tasks.queue import periodic
+
+            periodic.LOOK = float(look)

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import OperationalError, connection, transaction
 from django.utils.module_loading import import_string
 
-from tasks.declare import Final, Happened
+from tasks.declare import Final, Happened, Nothing
 from tasks.queue.completion import wait
 from tasks.queue.outcomes import Discard, Snooze
 from tests.probe.kinds import Probe
@@ -100,3 +100,17 @@ def ended(probe: Probe, final: Final) -> None:
 
 def hear(happened: Happened) -> None:
     Effect.objects.create(name=happened.event_id, pid=os.getpid())
+
+
+def tick(_: Nothing) -> None:
+    Effect.objects.create(name="tick", pid=os.getpid())
+
+
+def tick_and_fail(_: Nothing) -> None:
+    Effect.objects.create(name="fails", pid=os.getpid())
+    raise RuntimeError("the shelf is full")
+
+
+def tick_and_hang(_: Nothing) -> None:
+    Effect.objects.create(name="hangs", pid=os.getpid())
+    time.sleep(60)

@@ -5,7 +5,18 @@ import pytest
 from django.core.checks import run_checks
 
 from tasks import registry
-from tasks.declare import PUBLIC, Backoff, Caller, Catalog, EventType, Operation, Subscription, TaskKind
+from tasks.declare import (
+    PUBLIC,
+    Backoff,
+    Caller,
+    Catalog,
+    EventType,
+    Operation,
+    Periodic,
+    Subscription,
+    TaskKind,
+    periodic_kind,
+)
 from tests.catalog import CATALOG
 from tests.probe.kinds import HEARS, NOOP, NOTICED, Probe
 
@@ -25,6 +36,14 @@ def fine(by: Caller, *, thing: int | None = None) -> None: ...
 @dataclass(frozen=True)
 class Thing:
     thing: str
+
+
+CLOCKED = Periodic("work", timedelta(hours=1), periodic_kind("k", NOOP.handler), "Work")
+
+
+def clocked(**given: object) -> Catalog:
+    work = replace(CLOCKED, **given)  # type: ignore[arg-type]
+    return Catalog(kinds=(work.kind,), periodic=(work,))
 
 
 OPERATION = Operation("probe.do", fine, "Do", PUBLIC)
@@ -49,6 +68,12 @@ UNSOUND = {
     "E021": Catalog(kinds=(replace(NOOP, attempts=1),)),
     "E014": Catalog(operations=(replace(OPERATION, on="accounts.owner"),)),
     "E023": Catalog(operations=(replace(OPERATION, faces=frozenset({"mcp"})),)),
+    "E015": Catalog(periodic=(CLOCKED,)),
+    "E016": clocked(kind=replace(CLOCKED.kind, unique=None)),
+    "E017": clocked(kind=replace(CLOCKED.kind, attempts=2)),
+    "E018": clocked(every=CLOCKED.kind.limit - timedelta(seconds=1)),
+    "E019": clocked(summary=""),
+    "E020": Catalog(kinds=(CLOCKED.kind,), periodic=(CLOCKED, replace(CLOCKED, name="again"))),
 }
 
 
@@ -62,6 +87,17 @@ def test_an_unsound_catalog_does_not_start(settings, monkeypatch, number) -> Non
     monkeypatch.undo()
     registry.forget()
     assert found == {f"tasks.{number}"}
+
+
+def test_the_catalog_is_sound_with_what_runs_by_the_clock(settings) -> None:
+    settings.CATALOG = "standmeet.catalog.CATALOG"
+    registry.forget()
+
+    found = run_checks()
+
+    settings.CATALOG = "tests.catalog.CATALOG"
+    registry.forget()
+    assert found == []
 
 
 def test_the_catalog_is_sound() -> None:
