@@ -40,10 +40,10 @@ def nothing_left() -> Iterator[None]:
 
 
 @contextmanager
-def worker(queues: str | None = None) -> Iterator[WorkerProcess]:
+def worker(queues: str | None = None, settings: str = "tests.settings") -> Iterator[WorkerProcess]:
     """`manage.py worker` with every process at work; its log is added to what goes wrong meanwhile."""
     with TemporaryDirectory() as folder:
-        process = WorkerProcess(Path(folder) / "log", queues)
+        process = WorkerProcess(Path(folder) / "log", queues, settings)
         try:
             until(lambda: enrolled(process, queues), seconds=30, what="every worker process enrolled")
             yield process

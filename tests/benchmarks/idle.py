@@ -38,7 +38,7 @@ def run() -> Figures:
     from django.db import connection
 
     logged = statements.each_logged()
-    with statements.logged() if logged else nullcontext(), worker() as running:
+    with statements.logged() if logged else nullcontext(), worker(settings="tests.whole_settings") as running:
         some_work()
         connection.close()
         time.sleep(SETTLING)
