@@ -22,6 +22,7 @@ class Outcome:
 
 
 def each(op: Operation, by: Caller, ids: Iterable[int]) -> Outcome:
+    """Perform the operation on each job, in a transaction of its own."""
     outcome = Outcome()
     for id in ids:
         try:

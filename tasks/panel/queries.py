@@ -34,6 +34,7 @@ def kinds_on(queue: str, kinds: Iterable[str]) -> list[str]:
 
 
 def last_queue(kind: str) -> str | None:
+    """The queue of the newest job of a kind that is not declared any more."""
     found = sql.run("newest", kinds=[kind], states=State.values, before=LATEST, limit=1)
     return Task.objects.filter(pk__in=[id for (id,) in found]).values_list("queue", flat=True).first()
 
@@ -49,6 +50,7 @@ def chosen(label: str, value: str | None, known: Iterable[str]) -> list[str]:
 
 
 def within(limit: int) -> int:
+    """The limit of a list, 1 to 500; BadInput otherwise."""
     if not 1 <= limit <= MOST:
         raise BadInput(f"limit must be between 1 and {MOST}.", {"limit": f"must be between 1 and {MOST}"})
     return limit
@@ -57,7 +59,11 @@ def within(limit: int) -> int:
 def newest(
     *, kind: str | None = None, state: str | None = None, queue: str | None = None, before: int = LATEST, limit: int
 ) -> list[Task]:
-    """The newest tasks, newest first; `before` is the id that a former page ended with."""
+    """The newest tasks, newest first; `before` is the id that a former page ended with.
+
+    At most `limit` index entries are read for each kind and state. The queue stands for the kinds that run on it now.
+    Raises BadInput for a kind, state or queue that does not exist.
+    """
     kinds = chosen("kind", kind, known_kinds())
     states = chosen("state", state, State.values)
     chosen("queue", queue, settings.QUEUES)
@@ -70,6 +76,7 @@ def newest(
 
 
 def reached(task_id: int) -> Task:
+    """The task, or NotFound with how long rows are kept."""
     task = Task.objects.filter(pk=task_id).first()
     if task is None:
         raise NotFound(
@@ -79,6 +86,10 @@ def reached(task_id: int) -> Task:
 
 
 def overview(kind: str | None = None) -> Overview:
+    """The queue in figures, of one kind or all: what each means, and where counting stops, is said in `Overview`.
+
+    Of one kind, the oldest job is looked for among the first 10,000 of its queue. Raises BadInput for an unknown kind.
+    """
     known = known_kinds()
     kinds = chosen("kind", kind, known)
     counted: dict[str, int] = dict(sql.run("count_states", kinds=kinds, limit=COUNTED + 1))
@@ -98,6 +109,7 @@ def overview(kind: str | None = None) -> Overview:
 
 
 def shown(task: Task, *, longest: int | None = None) -> Job:
+    """The task as the contract shows a job (section 9); with `longest`, each error cut at so many characters."""
     return Job(
         id=task.pk,
         kind=task.kind,
@@ -114,8 +126,10 @@ def shown(task: Task, *, longest: int | None = None) -> Job:
 
 
 def moment(text: str) -> datetime:
+    """The time of an error, as Postgres wrote it into JSON."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def cut(text: str, longest: int | None) -> str:
+    """The text, ended by an ellipsis where it is longer than `longest` characters."""
     return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"

@@ -20,6 +20,7 @@ class Row:
 
 
 def row(serves: Serves | None, carried: dict[str, Any]) -> Row | None:
+    """The page that a declaration and what is carried lead to; None where there is none."""
     if serves is None:
         return None
     if not serves.field:
@@ -29,6 +30,7 @@ def row(serves: Serves | None, carried: dict[str, Any]) -> Row | None:
 
 
 def of_event(event: Event) -> Row | None:
+    """What the event is about, as its type declares."""
     type = registry.event_types().get(event.type)
     return row(type.serves if type else None, event.data)
 
@@ -46,6 +48,7 @@ def events_of(tasks: Iterable[Task]) -> dict[int, Event]:
 
 
 def of_task(task: Task, event: Event | None) -> Row | None:
+    """What the task serves, as its kind declares, or what the event is about that it was enqueued for."""
     kind = registry.kinds().get(task.kind)
     found = row(kind.serves if kind else None, task.args)
     return found or (of_event(event) if event else None)

@@ -17,6 +17,7 @@ GONE, NONE = "gone", "none"
 
 
 def known_types() -> list[str]:
+    """Every declared type of event."""
     return sorted(registry.event_types())
 
 
@@ -27,7 +28,10 @@ def newest_events(
     before: tuple[datetime, uuid.UUID] | None = None,
     limit: int,
 ) -> list[Event]:
-    """The newest events, newest first; `before` is the time and id that a former page ended with."""
+    """The newest events, newest first; `before` is the time and id that a former page ended with.
+
+    The subject is compared whole. Raises BadInput for a type that is not declared.
+    """
     chosen("type", type, known_types())
     events: QuerySet[Event] = Event.objects.order_by("-occurred_at", "-pk")
     if type:
@@ -41,6 +45,7 @@ def newest_events(
 
 
 def reached_event(event_id: str, *, lock: bool = False) -> Event:
+    """The event, locked where asked. Raises BadInput for what is not a UUID, NotFound for what is not there."""
     try:
         key = uuid.UUID(event_id.strip())
     except ValueError:

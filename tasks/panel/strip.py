@@ -40,6 +40,7 @@ def tabs(here: str) -> list[dict[str, Any]]:
 
 
 def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
+    """The strip for a page with these filters, with a mark of what it shows. Raises BadInput for an unknown kind."""
     seen = overview(kind)
     jobs = reverse("admin:tasks_task_changelist")
 
@@ -72,6 +73,7 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
 
 
 def oldest(seen: Overview) -> str:
+    """How long the oldest due job has waited or, where none is due, when the next one is."""
     if seen.oldest_due_seconds is not None:
         return age(seen.oldest_due_seconds)
     if seen.next_due_at is None:

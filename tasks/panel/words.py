@@ -11,4 +11,5 @@ def age(seconds: float) -> str:
 
 
 def amount(n: int, more: bool = False) -> str:
+    """10,000, with a plus where counting stopped there."""
     return f"{n:,}{'+' if more else ''}"
