@@ -46,11 +46,14 @@ def without_none(wanted: Any) -> Any:
 
 @cache
 def result_schema(operation: Operation) -> Schema:
-    """Of the dataclass that the operation is annotated to return. Raises TypeError for anything else."""
+    """Of the dataclass that the operation is annotated to return, or of several: a receipt is another one, say.
+
+    Raises TypeError for anything else.
+    """
     returned = typing.get_type_hints(operation.run).get("return")
-    if not is_dataclass(returned):
+    if not all(is_dataclass(option) for option in alternatives(returned)):
         raise TypeError(f"{returned} is not a dataclass")
-    return schema(returned)
+    return {"type": "object", **schema(returned)}
 
 
 def schema(wanted: Any) -> Schema:

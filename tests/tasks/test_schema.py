@@ -69,6 +69,19 @@ def test_a_result_has_the_schema_of_its_dataclass() -> None:
     assert schema["properties"]["id"]["description"] == "who it is"
 
 
+def test_a_result_of_two_shapes_is_an_object_either_way() -> None:
+    def either(by: Caller) -> Whole | Part:
+        raise NotImplementedError
+
+    schema = result_schema(Operation("things.either", either, "Either", "probe.view_effect"))
+
+    assert schema["type"] == "object"
+    jsonschema.validate(plain(WHOLE), schema)
+    jsonschema.validate(plain(WHOLE.parts[1]), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"job_ids": [1]}, schema)
+
+
 def test_a_result_without_a_shape_is_refused() -> None:
     def bare(by: Caller) -> dict[str, int]:
         raise NotImplementedError
