@@ -11,6 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection, transaction
 
+from tasks.declare import TaskKind
 from tasks.queue import completion
 from tasks.queue.direct import connect
 from tasks.queue.enqueue import enqueue
@@ -65,11 +66,11 @@ def workers(queues: str | None = None) -> int:
     return sum(int(part.partition("=")[2]) for part in queues.split(","))
 
 
-def add_noops(n: int) -> None:
+def add_noops(n: int, kind: TaskKind = NOOP) -> None:
     """In one commit."""
     with transaction.atomic():
         for _ in range(n):
-            enqueue(NOOP, Probe())
+            enqueue(kind, Probe())
 
 
 def drained(seconds: float = 120, every: float = 0.05) -> None:

@@ -29,6 +29,7 @@ def kind(name: str, handler: str = ACT, **given: object) -> TaskKind:
 
 
 NOOP = kind("probe.noop", "tests.probe.handlers.noop", quick=True)
+NOOP_ALONE = kind("probe.noop_alone", "tests.probe.handlers.noop")
 TOGETHER = kind("probe.together", quick=True)
 QUICK = kind("probe.quick")
 SLOW_BACKOFF = kind("probe.slow_backoff", backoff=Backoff((3600,), factor=2))
