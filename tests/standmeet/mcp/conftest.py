@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.ai import WebProcess
+from tests.ai import WebProcess, over_http, with_client
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +41,16 @@ def issue(owner: Any) -> Callable[..., str]:
         return ApiToken.objects.issue(owner_id=owner.pk, **values).text
 
     return issued
+
+
+@pytest.fixture
+def use(web: WebProcess, issue: Callable[..., str]) -> Callable[..., list[Any]]:
+    """Call tools with a token of these scopes; what they answer, in order."""
+
+    def call(*calls: Any, scopes: Any = ("*",), mode: str = "auto") -> list[Any]:
+        async def ask(client: Any) -> list[Any]:
+            return [await client.call_tool(name, given) for name, given in calls]
+
+        return with_client(over_http(web.url, issue(*scopes), mode), ask)
+
+    return call

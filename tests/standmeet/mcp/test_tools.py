@@ -12,19 +12,6 @@ from tests.ai import ERAS, answered, on_thread, over_http, over_stdio, refused, 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def use(web, issue):
-    """Call tools with a token of these scopes; what they answer, in order."""
-
-    def call(*calls, scopes=("*",), mode="auto"):
-        async def ask(client):
-            return [await client.call_tool(name, given) for name, given in calls]
-
-        return with_client(over_http(web.url, issue(*scopes), mode), ask)
-
-    return call
-
-
 def listed(web, token):
     async def ask(client):
         return {tool.name for tool in (await client.list_tools()).tools}

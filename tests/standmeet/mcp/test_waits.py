@@ -35,19 +35,26 @@ def test_approve_says_sent_when_the_mail_was_sent(web, issue, worker, supplier, 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_approve_gives_the_receipt_after_two_seconds(web, issue, supplier, smtp, ask, work, mode) -> None:
+def test_approve_gives_the_receipt_after_two_seconds_and_its_job_is_followed(
+    web, issue, supplier, smtp, ask, work, mode
+) -> None:
     request = ask()
 
     async def approve(client):
         return await timed(client, "access_requests.approve", {"id": request.pk})
 
+    async def follow(client):
+        return answered(await client.call_tool("tasks.get", {"id": approval["mail"]["job_id"]}))["state"]
+
     approval, took = with_client(over_http(web.url, issue(), mode), approve)
+    before = with_client(over_http(web.url, issue(), mode), follow)
 
     assert approval["code"].startswith("inv-")
     assert approval["mail"]["state"] == "sending"
     assert 2.0 <= took <= 2.2
+    assert before == "pending"
     assert work() == ["access_request.approval_mail"]
-    assert Task.objects.get(pk=approval["mail"]["job_id"]).state == "completed"
+    assert with_client(over_http(web.url, issue(), mode), follow) == "completed"
 
 
 def test_over_stdio_approve_waits_as_well(owner, supplier, smtp, ask, worker) -> None:
