@@ -8,12 +8,13 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from tasks import registry
 from tasks.errors import Refused
 from tasks.panel.rows import PLAIN, STOP_POLLING, RowsAdmin, by
+from tasks.panel.strip import tabs
 from tasks.perform import allowed, perform
 from tasks.queue.alerts import alerts
 from tasks.queue.periodic_operations import Queued
@@ -51,6 +52,7 @@ class PeriodicAdmin(RowsAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": "Periodic work",
+            "tabs": tabs("periodic work"),
             "rows": rows,
             "poll": self.pace(rows),
             "hint": next((alert.sentence for alert in alerts() if alert.name == "no_worker"), ""),
@@ -119,15 +121,11 @@ def said(queued: Queued) -> str:
 
 
 def run_shown(run: PeriodicRun) -> dict[str, Any]:
-    return {"run": run, "word": WORDS.get(run.state, run.state), "url": job_url(run.job_id)}
-
-
-def job_url(job_id: int) -> str:
-    """The job's own page, where the panel has one."""
-    try:
-        return reverse("admin:tasks_task_change", args=[job_id])
-    except NoReverseMatch:
-        return ""
+    return {
+        "run": run,
+        "word": WORDS.get(run.state, run.state),
+        "url": reverse("admin:tasks_task_change", args=[run.job_id]),
+    }
 
 
 def every(work: PeriodicWork) -> str:

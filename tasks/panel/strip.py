@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 
-from tasks.panel.queries import LOOKED, overview
+from tasks.panel.queries import COUNTED, LOOKED, overview
 from tasks.panel.results import Overview
 from tasks.panel.rows import without_token
 from tasks.panel.words import age, amount
@@ -24,19 +24,15 @@ class Strip:
 
 
 def tabs(here: str) -> list[dict[str, Any]]:
-    """The panel's pages; a page that this version does not have is left out."""
-    found = []
+    """The panel's pages."""
     pages = (
         ("jobs", "tasks_task_changelist"),
         ("events", "tasks_event_changelist"),
         ("periodic work", "tasks_periodic"),
     )
-    for label, name in pages:
-        try:
-            found.append({"label": label.capitalize(), "url": reverse(f"admin:{name}"), "here": label == here})
-        except NoReverseMatch:
-            continue
-    return found
+    return [
+        {"label": label.capitalize(), "url": reverse(f"admin:{name}"), "here": label == here} for label, name in pages
+    ]
 
 
 def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
@@ -65,7 +61,9 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
             for value in State.values
         ],
         "oldest": oldest(seen),
-        "tables": [{"name": t.name, "rows": amount(t.rows), "bytes": t.bytes} for t in seen.tables],
+        "tables": [
+            {"name": t.name, "rows": amount(t.rows) if t.rows >= COUNTED else "", "bytes": t.bytes} for t in seen.tables
+        ],
         "may_change": request.user.has_perm("tasks.change_task"),
     }
     html = render_to_string("tasks/panel/strip.html", context, request)
