@@ -34,7 +34,7 @@ def create_token(by: Caller, *, name: str, scopes: str, days: int | None = None)
     if unknown := [scope for scope in asked if scope not in scopes_there_are()]:
         wrong["scopes"] = f"must be of {', '.join(scopes_there_are())}; {', '.join(unknown)[:100]} is not one"
     elif not asked:
-        wrong["scopes"] = "must be chosen: what may the token do?"
+        wrong["scopes"] = "must be chosen, at least one"
     if days is not None and not 1 <= days <= LONGEST:
         wrong["days"] = f"must be from 1 to {LONGEST}, or left out for a token without an end"
     if wrong:
