@@ -65,7 +65,7 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
             for value in State.values
         ],
         "oldest": oldest(seen),
-        "tables": [{"name": t.name, "rows": amount(t.rows), "bytes": t.bytes} for t in seen.tables],
+        "tables": [{"name": t.name, "rows": amount(t.rows) if t.rows else "", "bytes": t.bytes} for t in seen.tables],
         "may_change": request.user.has_perm("tasks.change_task"),
     }
     html = render_to_string("tasks/panel/strip.html", context, request)
