@@ -1,4 +1,4 @@
-"""A database without our tables: whoever meets it is told what to do, in a line."""
+"""Whoever starts with a database that is not migrated, or with a wrong setting, is told what to do in one line."""
 
 import subprocess
 import sys
@@ -41,6 +41,21 @@ def test_a_command_ends_with_one_line_that_names_the_remedy(empty, command) -> N
 
     assert ended.returncode == 1
     assert "./run migrate" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
+
+
+def test_a_setting_that_is_refused_is_one_line_too() -> None:
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={**environment(), "SECRET_KEY": "short"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("SECRET_KEY is too easy to guess")
     assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
 
 
