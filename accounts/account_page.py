@@ -42,7 +42,7 @@ def do(request: HttpRequest, name: str) -> str:
     result = perform(registry.operations()[name], by(request), **given)
     match name:
         case "account.describe":
-            return f"Saved: your page answers for {result.full_name or by(request).user.email}."
+            return f"Saved: your page {'answers for ' + result.full_name if result.full_name else 'names nobody'}."
         case "account.set_time_zone":
             return f"Saved: times are shown for {result.time_zone}."
         case "account.change_password":

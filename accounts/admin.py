@@ -158,9 +158,8 @@ class MailSupplierAdmin(OnePage):
                     form.add_error(name, said)
             messages.error(request, str(refused))
             return self.page(request, form, status=400 if isinstance(refused, BadInput) else refused.status)
-        messages.success(
-            request, f"Connected: {supplier} accepted the sign-in. Mail goes out from {supplier.from_address}."
-        )
+        did = "accepted the sign-in" if supplier.user else "answered"
+        messages.success(request, f"Connected: {supplier} {did}. Mail goes out from {supplier.from_address}.")
         return redirect(reverse("admin:accounts_mailsupplier_changelist"))
 
     def disconnect(self, request: HttpRequest) -> HttpResponse:

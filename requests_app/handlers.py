@@ -59,7 +59,7 @@ def code_mail(request: AccessRequest, code: AccessCode) -> EmailMessage:
     return compose(
         f"approval-{code.pk}",
         to=request.email,
-        subject=f"Your access to {request.owner}",
+        subject=f"Your access to {request.owner.full_name or settings.PUBLIC_URL.partition('://')[2]}",
         template="requests_app/approval_mail.txt",
         context={"request": request, "code": code},
     )

@@ -119,3 +119,7 @@ def mail_state(request: AccessRequest) -> MailState:
     """What the task says while there is one; what was kept of it after."""
     state = Task.objects.filter(pk=request.mail_job_id).values_list("state", flat=True).first()
     return MailState(request.mail_state) if state is None else mail_state_in(state)
+
+
+def open_requests(owner_id: int) -> int:
+    return AccessRequest.objects.filter(owner=owner_id, status=Status.OPEN).count()

@@ -33,6 +33,7 @@ class Look:
     """`worker` is for how many seconds no worker was seen, `oldest` for how many the oldest due job has waited."""
 
     database: bool
+    prepared: bool = True
     worker: float | None = None
     oldest: float | None = None
 
@@ -72,7 +73,10 @@ def look() -> Look:
         return Look(database=False)
     try:
         worker, oldest = ask(conn, time.monotonic() + ANSWER)
-        return Look(True, worker, oldest)
+        return Look(True, True, worker, oldest)
+    except psycopg.errors.UndefinedTable:
+        log.warning("the database has no tables of ours: ./run migrate")
+        return Look(database=True, prepared=False)
     except (psycopg.Error, TimeoutError) as error:
         log.warning("the database does not answer: %s", str(error).strip())
         return Look(database=False)
@@ -94,7 +98,9 @@ def ask(conn: psycopg.Connection[Any], deadline: float) -> list[float | None]:
         pg.consume_input()
     result = pg.get_result()
     if result is None or result.status != pq.ExecStatus.TUPLES_OK:
-        raise psycopg.OperationalError(pg.get_error_message())
+        code = result.error_field(pq.DiagnosticField.SQLSTATE) if result else None
+        missing = code == psycopg.errors.UndefinedTable.sqlstate.encode()
+        raise (psycopg.errors.UndefinedTable if missing else psycopg.OperationalError)(pg.get_error_message())
     values = [result.get_value(0, column) for column in range(2)]
     return [float(value) if value is not None else None for value in values]
 
@@ -108,15 +114,16 @@ def listener() -> str:
 
 def healthz(request: HttpRequest) -> JsonResponse:
     seen = looking.look()
-    worker = "unknown" if not seen.database else "ok" if seen.well else "none seen in the last minute"
+    asked = seen.database and seen.prepared
+    worker = "unknown" if not asked else "ok" if seen.well else "none seen in the last minute"
     said = {
         "status": "ok" if seen.well else "failing",
         "web": "ok",
-        "database": "ok" if seen.database else "no answer",
+        "database": "no answer" if not seen.database else "ok" if seen.prepared else "not migrated",
         "worker": worker,
         "worker_seen_seconds_ago": rounded(seen.worker),
         "listener": listener(),
-        "oldest_due_job_seconds": rounded(seen.oldest) or (0 if seen.database else None),
+        "oldest_due_job_seconds": rounded(seen.oldest) or (0 if asked else None),
     }
     return JsonResponse(said, status=200 if seen.well else 503)
 

@@ -54,7 +54,7 @@ INSTALLED_APPS = [
     "jobs",
     "corpus",
     "standmeet.mcp",
-    "django.contrib.admin",
+    "standmeet.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",

@@ -4,9 +4,6 @@ from django.contrib.auth.models import Group
 from django.urls import include, path
 from django_q.models import Failure, Schedule, Success
 
-admin.site.site_header = "StandMeet"
-admin.site.site_title = "StandMeet"
-admin.site.index_title = "Your page"
 # Not for the owner: tables of django-q2, groups on a page with one owner, counts of wrong passwords.
 for model in (Failure, Schedule, Success, Group, AccessAttempt, AccessFailureLog, AccessLog):
     if admin.site.is_registered(model):

@@ -18,13 +18,26 @@ periodic: list[Periodic] = [
 kinds: list[TaskKind] = [entry.kind for entry in periodic]
 operations: list[Operation] = [
     *(
-        Operation(name, run, summary, VIEW, OWNERS, reads=True)
-        for name, run, summary in (
-            ("tasks.overview", do.overview, "How the queue is: counts by state, lateness, workers, sizes, alerts"),
-            ("tasks.list", do.list_jobs, "List the newest jobs, of one kind or state where that is given"),
-            ("tasks.get", do.get, "Show a job: arguments, state, the error of each failed attempt"),
-            ("events.list", do.list_events, "List the newest events, of one type or subject where that is given"),
-            ("events.get", do.get_event, "Show an event: data, subscribers, the state of each one's job"),
+        Operation(name, run, summary, VIEW, OWNERS, reads=True, details=details)
+        for name, run, summary, details in (
+            (
+                "tasks.overview",
+                do.overview,
+                "How the queue is: counts by state, lateness, workers, sizes, alerts",
+                "Ask this first whether jobs are stuck. All is well while alerts is empty; each alert says in words "
+                "what is wrong and what to do. oldest_due_seconds: for how long the oldest job that is due has waited "
+                "for a worker; null: none waits. workers: processes seen in the last minute; 0: nothing is being done.",
+            ),
+            (
+                "tasks.list",
+                do.list_jobs,
+                "List the newest jobs, of one kind or state where that is given",
+                "pending waits for a worker or its time; retryable failed and comes again by itself at scheduled_at; "
+                "discarded is given up: its errors say why, and tasks.retry runs it again once that is mended.",
+            ),
+            ("tasks.get", do.get, "Show a job: arguments, state, the error of each failed attempt", ""),
+            ("events.list", do.list_events, "List the newest events, of one type or subject where that is given", ""),
+            ("events.get", do.get_event, "Show an event: data, subscribers, the state of each one's job", ""),
         )
     ),
     Operation(

@@ -25,7 +25,7 @@ class Description:
 def describe(
     by: Caller,
     *,
-    full_name: Annotated[str, "200 characters at most; empty: the page shows the e-mail address"],
+    full_name: Annotated[str, "200 characters at most; empty: the page names nobody"],
     introduction: Annotated[str | None, "2000 characters at most; left out: stays as it is"] = None,
 ) -> Description:
     """Set the name and the short introduction on the public page."""

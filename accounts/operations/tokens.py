@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts import events
-from accounts.models import ApiToken
+from accounts.models import ApiToken, Owner
 from accounts.queries import scopes_there_are
 from tasks.declare import Caller
 from tasks.errors import BadInput, NotFound
@@ -29,12 +29,15 @@ def create_token(by: Caller, *, name: str, scopes: str, days: int | None = None)
     """Issue a token with these scopes (separated by spaces), for so many days, or without an end."""
     name, asked = name.strip(), sorted(set(scopes.split()))
     wrong = {}
+    Owner.objects.select_for_update().get(pk=by.user.pk)  # one at a time: a form sent twice finds what it made
     if not 1 <= len(name) <= 100 or not name.isprintable():
         wrong["name"] = "must be one line of 1 to 100 characters, and say what the token is for"
+    elif ApiToken.objects.live_at(by.at).filter(owner=by.user, name=name).exists():
+        wrong["name"] = "is that of a token that still works: revoke that one first, or choose another name"
     if unknown := [scope for scope in asked if scope not in scopes_there_are()]:
         wrong["scopes"] = f"must be of {', '.join(scopes_there_are())}; {', '.join(unknown)[:100]} is not one"
     elif not asked:
-        wrong["scopes"] = "must be chosen: what may the token do?"
+        wrong["scopes"] = "must be chosen, at least one"
     if days is not None and not 1 <= days <= LONGEST:
         wrong["days"] = f"must be from 1 to {LONGEST}, or left out for a token without an end"
     if wrong:

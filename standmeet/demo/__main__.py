@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -56,20 +57,22 @@ def demo(*, once: bool) -> None:
     from standmeet.demo.story import Places, play
 
     with contextlib.ExitStack() as stack:
+        processes: dict[str, subprocess.Popen[str]] = {}
 
-        def start(name: str, *args: str) -> tuple[object, Path]:
+        def start(name: str, *args: str) -> tuple[subprocess.Popen[str], Path]:
             log = FOLDER / f"{name}.log"
-            return stack.enter_context(running(name, *args, log=log)), log
+            processes[name] = stack.enter_context(running(name, *args, log=log))
+            return processes[name], log
 
         sink_args = ("--smtp-port", "0", "--http-port", str(free_port(8025)), "--folder", str(FOLDER / "mails"))
         sink, sink_log = start("mailsink", "-m", "standmeet.mailsink", *sink_args)
         start("worker", "manage.py", "worker")
         serve = ("-m", "uvicorn", "standmeet.asgi:application", "--host", "127.0.0.1", "--port", str(port))
         web, web_log = start("web", *serve, "--log-level", "warning", *SERVE)
-        ready = printed(sink, r"smtp=127\.0\.0\.1:(\d+) http=(\S+)", sink_log)  # type: ignore[arg-type]
+        ready = printed(sink, r"smtp=127\.0\.0\.1:(\d+) http=(\S+)", sink_log)
         owner, password = owner_with_supplier(int(ready[1]))
         two_requests(owner)
-        answers(web, url, web_log)  # type: ignore[arg-type]
+        answers(web, url, web_log)
         say(f"Ready after {time.perf_counter() - begun:.1f} s. The story:")
         play(Places(url, ready[2], EMAIL, password))
         say(f"The story held, {time.perf_counter() - begun:.1f} s in all.")
@@ -83,7 +86,16 @@ def demo(*, once: bool) -> None:
         say(f'  AI client      claude mcp add --transport http standmeet {url}/mcp --header "{bearer}"')
         say(f"  logs           {FOLDER.relative_to(ROOT)}/")
         say("Ctrl-C ends it.")
-        signal.pause()
+        watch(processes)
+
+
+def watch(processes: dict[str, subprocess.Popen[str]]) -> None:
+    """Until Ctrl-C. One of them that ends by itself is named, once; the rest stays up."""
+    while True:
+        time.sleep(0.5)
+        for name in [name for name, process in processes.items() if process.poll() is not None]:
+            code = processes.pop(name).returncode
+            say(f"The {name} has ended (exit code {code}); the others stay. Its log: .local/demo/{name}.log")
 
 
 def main() -> int:

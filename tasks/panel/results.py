@@ -36,10 +36,10 @@ class Jobs:
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` is the planner's estimate; `bytes` are exact and include the indexes."""
+    """`rows` is the planner's estimate, null while it has none; `bytes` are exact and include the indexes."""
 
     name: str
-    rows: int
+    rows: int | None
     bytes: int
 
 

@@ -1,6 +1,7 @@
 """What a person or an agent may do with periodic work."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from django.db import transaction
 
@@ -33,7 +34,7 @@ def periodic(by: Caller) -> Timetable:
 
 
 @transaction.atomic(durable=True)
-def run_periodic(by: Caller, *, name: str) -> Queued:
+def run_periodic(by: Caller, *, name: Annotated[str, "from tasks.periodic"]) -> Queued:
     """Queue a run of this periodic work now, unless one is pending; its next time stays as it was.
 
     Raises NotFound for a name that no app declares.

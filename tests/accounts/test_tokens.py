@@ -57,6 +57,23 @@ def test_what_makes_no_token_is_refused_at_its_field(by, given, field) -> None:
     assert not ApiToken.objects.exists()
 
 
+def test_a_form_that_is_sent_again_makes_no_second_token(client, owner) -> None:
+    client.force_login(owner)
+    form = {"name": "Laptop", "scope": "*", "days": "90"}
+    first, again = client.post(PAGE, form), client.post(PAGE, form)
+
+    assert (first.status_code, again.status_code) == (200, 400)
+    assert "a token that still works" in again.content.decode()
+    assert ApiToken.objects.count() == 1
+
+
+def test_the_name_of_a_token_that_ended_is_free_again(by) -> None:
+    made = do(by, "tokens.create", name="x", scopes="*")
+    do(by, "tokens.revoke", id=made.id)
+
+    assert do(by, "tokens.create", name="x", scopes="*").id != made.id
+
+
 def test_a_token_cannot_be_given_the_making_of_tokens() -> None:
     assert not [scope for scope in scopes_there_are() if scope.startswith("tokens")]
 

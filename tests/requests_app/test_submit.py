@@ -1,8 +1,11 @@
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from requests_app.models import AccessRequest
+from tasks import registry
 from tasks.models import Event
+from tasks.perform import perform
 
 pytestmark = pytest.mark.django_db
 
@@ -18,6 +21,19 @@ def test_a_submission_is_kept_and_says_received_and_no_more(client, owner, suppl
     text = answer.content.decode()
     assert "Your request is received" in text
     assert "told" not in text
+
+
+def test_an_owner_without_a_name_is_not_named_by_the_address(client, owner, supplier, ask, by, work, smtp):
+    owner.full_name = ""
+    owner.save()
+    perform(registry.operations()["access_requests.approve"], by, id=ask().pk)
+    work()
+
+    pages = [client.get("/"), client.get("/?code=inv-aaaaaa"), client.get("/received/"), client.get("/recover/")]
+    assert not [page.content.decode() for page in pages if owner.email in page.content.decode()]
+    [mail] = smtp.mails
+    assert mail["Subject"] == f"Your access to {settings.PUBLIC_URL.partition('://')[2]}"
+    assert owner.email not in mail.get_content()
 
 
 def test_a_submission_without_a_supplier_is_kept_too(client, owner) -> None:

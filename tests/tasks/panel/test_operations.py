@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from tasks import registry
@@ -200,6 +200,19 @@ def test_the_overview_counts_the_workers_seen_in_the_last_minute_and_knows_its_t
     assert overview.workers == 1
     assert [table.name for table in overview.tables] == ["tasks_task", "tasks_event", "tasks_delivery"]
     assert all(table.bytes > 0 for table in overview.tables)
+
+
+def test_rows_that_nobody_counted_are_not_said_to_be_none(do: Any) -> None:
+    def rows() -> int | None:
+        return next(table.rows for table in do("tasks.overview").tables if table.name == "tasks_task")
+
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE tasks_task CASCADE")
+        in_state("completed")
+        assert rows() is None
+
+        cursor.execute("ANALYZE tasks_task")
+        assert rows() == 1
 
 
 def test_retry_and_cancel_answer_with_the_job_and_keep_who_did_it(do: Any, by: Caller) -> None:
