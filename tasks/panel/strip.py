@@ -62,7 +62,7 @@ def strip(request: HttpRequest, kind: str | None, state: str | None) -> Strip:
         ],
         "oldest": oldest(seen),
         "tables": [
-            {"name": t.name, "rows": amount(t.rows) if (t.rows or 0) >= COUNTED else "", "bytes": t.bytes}
+            {"name": t.name, "rows": amount(t.rows) if t.rows and t.rows >= COUNTED else "", "bytes": t.bytes}
             for t in seen.tables
         ],
         "may_change": request.user.has_perm("tasks.change_task"),
