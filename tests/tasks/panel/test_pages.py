@@ -232,6 +232,13 @@ def test_the_stream_goes_on_where_a_page_ended(web: Client, by: Caller) -> None:
     assert web.get(f"{EVENTS}?before=nonsense").status_code == 200
 
 
+@pytest.mark.parametrize("at", ["x", "2026-01-01", "2026-01-01T00:00:00+23:59", "0001-01-01T00:00:00+14:00"])
+def test_the_stream_answers_whatever_is_said_of_where_a_page_ended(web: Client, noticed: Event, at: str) -> None:
+    answer = web.get(EVENTS, {"before": f"{at}_{noticed.pk}"})
+
+    assert answer.status_code == 200
+
+
 def test_an_event_is_requeued_from_its_row(web: Client, noticed: Event) -> None:
     Task.objects.update(state=State.DISCARDED, finalized_at=timezone.now())
 
