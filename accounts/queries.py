@@ -32,3 +32,8 @@ def token_with(text: str, at: datetime) -> ApiToken | None:
         return None
     token.was_used(at)
     return token
+
+
+def token_again(token: ApiToken, at: datetime) -> ApiToken | None:
+    """The token as it is now; None where it was revoked or has expired since, or its owner may not act any more."""
+    return ApiToken.objects.live_at(at).filter(pk=token.pk, owner__is_active=True).select_related("owner").first()

@@ -78,7 +78,10 @@ class Face:
 
     async def list_tools(self, context: Context, _params: Any) -> types.ListToolsResult:
         who = self.who(context)
-        return types.ListToolsResult(tools=await self.on_thread(lambda: [tool(op) for op in offered_to(who())]))
+        try:
+            return types.ListToolsResult(tools=await self.on_thread(lambda: [tool(op) for op in offered_to(who())]))
+        except Refused as refused:
+            raise MCPError(types.INVALID_REQUEST, str(refused)) from None
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         op = named().get(params.name)

@@ -1,17 +1,21 @@
 """MCP over Streamable HTTP, at /mcp, beside Django in one ASGI application."""
 
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from django.utils import timezone
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from accounts.models import ApiToken
+from accounts.queries import token_again
 from standmeet.mcp.door import TOKEN, Door, say
 from standmeet.mcp.face import Context, Face, Who
 from tasks.declare import Caller
+from tasks.errors import NotAllowed
+from tasks.queue.forever import NO_DATABASE
 
+log = logging.getLogger("standmeet.mcp")
 PATHS = ("/mcp", "/mcp/")
 # Where clients look for an OAuth server after a 401. There is none, and only JSON says so to all of them.
 DISCOVERY = ("/.well-known/oauth-", "/.well-known/openid-configuration", "/mcp/.well-known/")
@@ -24,8 +28,16 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def token_holder(context: Context) -> Who:
-    token: ApiToken = context.request.scope[TOKEN]
-    return lambda: Caller(token.owner, timezone.now(), "mcp", frozenset(token.scopes), token=str(token))
+    """Asked again when it acts: the door looked before the body had come, which may be long ago."""
+
+    def who() -> Caller:
+        now = timezone.now()
+        token = token_again(context.request.scope[TOKEN], now)
+        if token is None:
+            raise NotAllowed("This token was revoked or has expired. The owner creates another under API tokens.")
+        return Caller(token.owner, now, "mcp", frozenset(token.scopes), token=str(token))
+
+    return who
 
 
 class WithMcp:
@@ -52,8 +64,17 @@ class WithMcp:
             await say(
                 send, 503, "unavailable", "The web server was started without the ASGI lifespan, which MCP needs."
             )
-        elif await self.door.admits(scope, send, self.face.on_thread):
+        elif await self.admits(self.face, scope, send):
             await self.manager.handle_request(scope, receive, send)
+
+    async def admits(self, face: Face, scope: Scope, send: Send) -> bool:
+        try:
+            return await self.door.admits(scope, send, face.on_thread)
+        except NO_DATABASE as error:
+            log.warning("nobody comes in: the database does not answer (%s)", str(error).strip())
+            later = {"retry-after": "10"}
+            await say(send, 503, "unavailable", "The database does not answer. Try again in a while.", later)
+            return False
 
     async def lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -124,7 +124,6 @@ def is_requeueable(seen: EventSeen) -> bool:
 def read_before(text: str) -> tuple[datetime, uuid.UUID] | None:
     at, _, id = text.partition("_")
     try:
-        moment, key = datetime.fromisoformat(at), uuid.UUID(id)
-    except ValueError:
+        return datetime.fromisoformat(at).astimezone(UTC), uuid.UUID(id)
+    except (ValueError, OverflowError):
         return None
-    return (moment, key) if moment.tzinfo else None

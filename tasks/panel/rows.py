@@ -72,8 +72,17 @@ class RowsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ]
 
     def signed_in(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        """admin_view; but htmx, which would not show the sign-in page it is redirected to, is told to go there."""
-        guarded = self.admin_site.admin_view(view)
+        """admin_view, for those who may see the rows, since an answer shows some, a refusal's too.
+
+        But htmx, which would not show the sign-in page it is redirected to, is told to go there.
+        """
+
+        def seeing(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if not self.has_view_permission(request):
+                return HttpResponse("You may not see this page.", status=403, content_type=PLAIN)
+            return view(request, *args, **kwargs)
+
+        guarded = self.admin_site.admin_view(seeing)
 
         def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if getattr(request, "htmx", False) and not self.admin_site.has_permission(request):

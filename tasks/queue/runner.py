@@ -118,13 +118,23 @@ def named(tasks: list[Claimed]) -> dict[str, Any]:
     return {"ids": [t.id for t in tasks], "claims": [t.claim for t in tasks], "worker": tasks[0].worker}
 
 
+def call(task: Claimed, kind: TaskKind) -> None:
+    """Call the handler. A process that it forked, and that comes out here, must not go on as a second worker."""
+    worker = os.getpid()
+    try:
+        registry.resolve(kind.handler)(kind.args(**task.args))
+    finally:
+        if os.getpid() != worker:
+            os._exit(1)
+
+
 def execute(task: Claimed, kind: TaskKind | None) -> BaseException | None:
     """Run the handler; what it raised, or None."""
     if kind is None:  # another version of the code declared it: leave it to a worker that knows it
         return Snooze(UNKNOWN_KIND, f"{task.kind} is not known to this version")
     token = current_task.set(task.id)
     try:
-        registry.resolve(kind.handler)(kind.args(**task.args))
+        call(task, kind)
     except (Snooze, Discard) as outcome:
         return outcome
     except BaseException as error:  # whatever it is (SystemExit, CancelledError), it is the handler's and not ours

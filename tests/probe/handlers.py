@@ -53,6 +53,9 @@ def act(probe: Probe) -> None:
             pow(3, 10**9)
         case "exit":
             raise SystemExit(3)
+        case "fork":  # and the child leaves as programs do
+            if os.fork() == 0:
+                raise SystemExit(0)
         case "until mine":  # somebody makes the file of this process
             while not Path(f"{probe.text}.{os.getpid()}").exists():
                 time.sleep(0.01)

@@ -26,6 +26,11 @@ begun AS (
     SELECT name, due_at, missed FROM advanced
     UNION ALL
     SELECT name, statement_timestamp(), 0 FROM added),
+hastened AS (  -- the last run was put off, or the clock put back since it was added
+    UPDATE tasks_task t SET scheduled_at = statement_timestamp()
+    FROM begun JOIN declared d USING (name)
+    WHERE t.queue = d.queue AND t.state = 'pending' AND t.scheduled_at > statement_timestamp()
+      AND t.kind = d.kind AND t.key = d.name AND t.key_scope = 'while_pending'),
 enqueued AS (
     INSERT INTO tasks_task (kind, queue, state, args, key, key_scope, attempt, max_attempts, claim, errors, created_at, scheduled_at)
     SELECT d.kind, d.queue, 'pending', '{}', d.name, 'while_pending', 0, d.attempts, 0, '[]', statement_timestamp(), statement_timestamp()

@@ -11,10 +11,14 @@ from django.utils import timezone
 
 from accounts.models import ApiToken
 from tests.ai import WebProcess
+from tests.gate import Gate
+from tests.processes import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+CALL |= {"params": {"name": "probe.echo", "arguments": {"text": "hello"}}}
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -64,6 +68,38 @@ def test_a_token_that_is_not_good_is_refused_alike(web, issue, spoil) -> None:
 
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="standmeet", error="invalid_token"'
+
+
+@pytest.mark.parametrize(("asked", "said"), [(LIST, '"error"'), (CALL, "not_allowed")], ids=["list", "call"])
+def test_a_token_that_is_revoked_while_the_body_comes_does_nothing_any_more(web, issue, asked, said) -> None:
+    def slowly():
+        body = json.dumps(asked).encode()
+        yield body[:9]
+        until(lambda: ApiToken.objects.get().last_used_at, what="it was let in")
+        ApiToken.objects.update(revoked_at=timezone.now())
+        yield body[9:]
+
+    answer = send(web, issue(), body=slowly())
+
+    assert said in answer.text
+    assert "was revoked or has expired" in answer.text
+    assert "probe.echo" not in answer.text
+    assert "hello" not in answer.text
+
+
+def test_without_a_database_a_client_is_told_to_come_again(web_of_its_own, issue) -> None:
+    gate, token = Gate(), issue()
+    web = web_of_its_own(DATABASE_URL=gate.url())
+    assert send(web, token).status_code == 200
+
+    gate.shut()
+    answer = send(web, token)
+    gate.open()
+
+    assert (answer.status_code, answer.json()["error"], answer.headers["retry-after"]) == (503, "unavailable", "10")
+    assert "Traceback" not in web.log.read_text()
+    assert until(lambda: send(web, token).status_code == 200, seconds=30, what="it is back")
+    gate.shut()
 
 
 def test_a_visitors_code_and_the_owners_session_open_nothing(web, owner, client) -> None:

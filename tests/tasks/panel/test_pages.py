@@ -205,6 +205,26 @@ def test_who_may_only_look_sees_no_buttons_and_others_see_nothing(client: Client
     assert Task.objects.get(pk=task.pk).state == State.DISCARDED
 
 
+@pytest.mark.parametrize(
+    "press",
+    [
+        JOBS + "{job}/do/tasks.retry/?detail=1",
+        JOBS + "bulk/",
+        JOBS + "acknowledge/",
+        EVENTS + "{event}/do/events.requeue/",
+        "/admin/tasks/period/tasks.check/run/",
+    ],
+)
+def test_a_press_shows_nothing_to_somebody_who_may_not_look(client: Client, noticed: Event, press: str) -> None:
+    nobody = get_user_model().objects.create_user("nobody@example.org", "a long password", full_name="N", is_staff=True)
+    client.force_login(nobody, backend="django.contrib.auth.backends.ModelBackend")
+    task = in_state(State.DISCARDED, args={"name": "a secret"})
+
+    pressed = client.post(press.format(job=task.pk, event=noticed.pk), {"do": "tasks.retry", "job": task.pk}, **HTMX)
+
+    assert (pressed.status_code, text(pressed)) == (403, "You may not see this page.")
+
+
 def test_the_stream_shows_an_event_with_its_fan_out_and_links(web: Client, noticed: Event) -> None:
     task = Task.objects.get()
 
@@ -230,6 +250,13 @@ def test_the_stream_goes_on_where_a_page_ended(web: Client, by: Caller) -> None:
     shown = [first.count('data-testid="event-row"'), second.count('data-testid="event-row"')]
     assert shown == [50, 5]
     assert web.get(f"{EVENTS}?before=nonsense").status_code == 200
+
+
+@pytest.mark.parametrize("at", ["x", "2026-01-01", "2026-01-01T00:00:00+23:59", "0001-01-01T00:00:00+14:00"])
+def test_the_stream_answers_whatever_is_said_of_where_a_page_ended(web: Client, noticed: Event, at: str) -> None:
+    answer = web.get(EVENTS, {"before": f"{at}_{noticed.pk}"})
+
+    assert answer.status_code == 200
 
 
 def test_an_event_is_requeued_from_its_row(web: Client, noticed: Event) -> None:

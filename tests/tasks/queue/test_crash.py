@@ -119,6 +119,20 @@ def test_a_task_that_kills_every_worker_is_discarded_when_its_attempts_are_spent
     completed("after it")
 
 
+def test_a_process_that_a_handler_forked_does_not_go_on_as_a_second_worker(start: Start) -> None:
+    group = start("index=1")
+    before = group.processes()
+
+    tasks = [ended(enqueue(QUICK, Probe(f"{n}", "fork"))) for n in range(3)]
+
+    assert [(task.state, task.attempt) for task in tasks] == [(State.COMPLETED, 1)] * 3
+    assert Effect.objects.count() == 3
+    left = [process for process in group.processes() if process not in before]
+    until(lambda: all(process.status() == psutil.STATUS_ZOMBIE for process in left), what="the forks have ended")
+    assert {process for process in group.processes() if process not in left} == {*before}
+    assert "Traceback" not in group.said()
+
+
 def test_a_storm_of_kills_loses_no_task_and_no_strength(start: Start) -> None:
     group = start("index=3")
     ids = [enqueue(MANY, Probe(f"{n}", "sleep", seconds=0.02)) for n in range(150)]

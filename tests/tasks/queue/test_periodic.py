@@ -133,6 +133,15 @@ def test_a_shortened_period_does_not_wait_for_the_old_one() -> None:
     assert state_of("probe.tick").next_run < timezone.now() + HOUR
 
 
+def test_after_the_clock_was_put_back_a_run_that_is_still_pending_is_due_and_not_in_the_future() -> None:
+    added = tick()
+    Period.objects.update(next_due=timezone.now() + timedelta(days=4, hours=1))
+    Task.objects.update(scheduled_at=timezone.now() + timedelta(days=4))
+
+    assert tick() == []
+    assert set(Task.objects.filter(scheduled_at__lte=timezone.now()).values_list("pk", flat=True)) == set(added)
+
+
 def test_rows_of_what_nobody_declares_any_more_are_left_alone() -> None:
     tick()
     old = Period.objects.create(name="gone.work", since=timezone.now(), next_due=timezone.now() - HOUR)
