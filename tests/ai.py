@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,6 +16,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.ports import free_port
 from tests.processes import ROOT, environment, until
 
 ERAS = ("auto", "legacy")  # 2026-07-28 and, with the initialize handshake, 2025-11-25
@@ -27,9 +27,7 @@ class WebProcess:
     """uvicorn with the whole application, on a free port of loopback."""
 
     def __init__(self, log: Path, *options: str, settings: str = "tests.settings", **env: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url, self.log = f"http://127.0.0.1:{port}", log
         command = [sys.executable, "-m", "uvicorn", "standmeet.asgi:application", "--port", str(port), *KEEP_ALIVE]
         with log.open("w") as out:

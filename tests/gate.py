@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import connection
 
+from tests.ports import free_port
+
 
 class Gate:
     def __init__(self) -> None:
@@ -17,17 +19,11 @@ class Gate:
         self.passing.set()
         self.taken = 0
         self.open_sockets: list[socket.socket] = []
-        self.listening = socket.socket()
-        self.listening.bind(("127.0.0.1", 0))
-        self.port: int = self.listening.getsockname()[1]
+        self.port = free_port()
         self.open()
 
     def open(self) -> None:
-        if self.listening.fileno() == -1:
-            self.listening = socket.socket()
-            self.listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.listening.bind(("127.0.0.1", self.port))
-        self.listening.listen(64)
+        self.listening = socket.create_server(("127.0.0.1", self.port), backlog=64)
         self.passing.set()
         threading.Thread(target=self.accept, args=[self.listening], daemon=True).start()
 

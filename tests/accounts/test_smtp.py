@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from accounts.smtp import LoginRefused, MailTrouble, MayHaveArrived, Rejected, Server, TryLater, check, send
+from tests.ports import free_port
 from tests.smtpd import SmtpServer, Stage
 
 STAGES: tuple[Stage, ...] = ("connect", "mail", "rcpt", "data", "dot")
@@ -231,8 +232,7 @@ def test_nonsense_after_the_final_dot_may_mean_that_it_arrived(smtp: SmtpServer)
 
 
 def test_a_port_where_nobody_listens_means_try_later() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     with pytest.raises(TryLater, match=rf"no connection to 127\.0\.0\.1:{port}: Connection refused"):
         check(Server("127.0.0.1", port, "none"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from standmeet.demo.processes import free_port
 from tests.gate import Gate
+from tests.ports import free_port
 from tests.processes import ROOT, environment, until
 
 
@@ -17,7 +17,7 @@ class Web:
 
     def __init__(self, gate: Gate, log: Path) -> None:
         self.gate, self.log = gate, log
-        port = free_port(0)
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         with log.open("w") as out:
             self.process = subprocess.Popen(
