@@ -18,7 +18,7 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 OnThread = Callable[..., Awaitable[Any]]
 Headers = dict[bytes, bytes]
-TOKEN = "standmeet.token"  # noqa: S105 (the place in the scope)
+TOKEN, SEEN = "standmeet.token", "standmeet.token_seen"  # the places in the scope
 
 
 class Door:
@@ -40,7 +40,7 @@ class Door:
         elif scope["method"] != "POST":  # stateless: there is no stream to open and no session to end
             await say(send, 405, "method_not_allowed", "Only POST is answered here.", {"allow": "POST"})
         else:
-            scope[TOKEN] = token
+            scope[TOKEN], scope[SEEN] = token, timezone.now()
             return True
         return False
 

@@ -3,19 +3,21 @@
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from accounts.queries import token_again
-from standmeet.mcp.door import TOKEN, Door, say
+from standmeet.mcp.door import SEEN, TOKEN, Door, say
 from standmeet.mcp.face import Context, Face, Who
 from tasks.declare import Caller
 from tasks.errors import NotAllowed
 from tasks.queue.forever import NO_DATABASE
 
 log = logging.getLogger("standmeet.mcp")
+FRESH = timedelta(seconds=1)  # for how long a look at a token holds
 PATHS = ("/mcp", "/mcp/")
 # Where clients look for an OAuth server after a 401. There is none, and only JSON says so to all of them.
 DISCOVERY = ("/.well-known/oauth-", "/.well-known/openid-configuration", "/mcp/.well-known/")
@@ -28,11 +30,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def token_holder(context: Context) -> Who:
-    """Asked again when it acts: the door looked before the body had come, which may be long ago."""
+    """The door looked before the body had come: where that is long ago, it is asked again when it acts."""
 
     def who() -> Caller:
         now = timezone.now()
-        token = token_again(context.request.scope[TOKEN], now)
+        scope = context.request.scope
+        token = scope[TOKEN] if now - scope[SEEN] < FRESH else token_again(scope[TOKEN], now)
         if token is None:
             raise NotAllowed("This token was revoked or has expired. The owner creates another under API tokens.")
         return Caller(token.owner, now, "mcp", frozenset(token.scopes), token=str(token))

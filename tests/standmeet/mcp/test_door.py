@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import ApiToken
+from standmeet.mcp.wire import FRESH
 from tests.ai import WebProcess
 from tests.gate import Gate
 from tests.processes import until
@@ -75,8 +76,9 @@ def test_a_token_that_is_revoked_while_the_body_comes_does_nothing_any_more(web,
     def slowly():
         body = json.dumps(asked).encode()
         yield body[:9]
-        until(lambda: ApiToken.objects.get().last_used_at, what="it was let in")
+        seen = until(lambda: ApiToken.objects.get().last_used_at, what="it was let in")
         ApiToken.objects.update(revoked_at=timezone.now())
+        until(lambda: timezone.now() > seen + 2 * FRESH, what="that was long ago")
         yield body[9:]
 
     answer = send(web, issue(), body=slowly())
