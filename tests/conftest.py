@@ -13,8 +13,8 @@ from accounts.states import SupplierState
 from tasks import registry
 from tasks.declare import Caller
 from tasks.queue import completion, sql
+from tasks.queue.execution import Claimed, conclude, execute
 from tasks.queue.models import Task, Worker
-from tasks.queue.runner import Claimed, conclude, execute
 from tasks.queue.transitions import change
 from tests.processes import WorkerProcess, until
 from tests.smtpd import SmtpServer

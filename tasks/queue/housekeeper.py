@@ -12,12 +12,13 @@ from django.db import connection
 
 from tasks import registry
 from tasks.queue import periodic, sql
+from tasks.queue.execution import backoff
 from tasks.queue.forever import forever
 from tasks.queue.hands import Hands
 from tasks.queue.models import Task, Worker
 from tasks.queue.processes import alive, machine, stopped
 from tasks.queue.receivers import SettleFailed
-from tasks.queue.runner import LEASE, backoff
+from tasks.queue.runner import LEASE
 from tasks.queue.slots import Flag, Held, Slots
 from tasks.queue.transitions import change
 

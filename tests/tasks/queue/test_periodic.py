@@ -89,40 +89,34 @@ def test_a_run_that_is_still_pending_is_not_doubled_by_the_next_period() -> None
     assert Run.objects.count() == 3
 
 
-def test_many_who_look_at_once_begin_it_once() -> None:
-    begun(ago=SECOND)
-    gate, added = threading.Barrier(8), []
+def ticked_by(many: int) -> list[int]:
+    """What so many threads added that looked at the same moment."""
+    gate, added = threading.Barrier(many), list[int]()
 
     def look() -> None:
         gate.wait(10)
         added.extend(tick())
         connection.close()
 
-    threads = [threading.Thread(target=look) for _ in range(8)]
+    threads = [threading.Thread(target=look) for _ in range(many)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
+    return added
+
+
+def test_many_who_look_at_once_begin_it_once() -> None:
+    begun(ago=SECOND)
+
+    added = ticked_by(8)
 
     assert len(added) == 3
     assert pending() == NAMES
 
 
 def test_many_first_starts_at_once_begin_it_once() -> None:
-    gate, added = threading.Barrier(8), []
-
-    def look() -> None:
-        gate.wait(10)
-        added.extend(tick())
-        connection.close()
-
-    threads = [threading.Thread(target=look) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-
-    assert len(added) == 3
+    assert len(ticked_by(8)) == 3
 
 
 def test_a_shortened_period_does_not_wait_for_the_old_one() -> None:
