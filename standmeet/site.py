@@ -30,7 +30,7 @@ class Site(admin.AdminSite):
         waits = {
             "open_requests": open_requests(request.user.pk),
             "mail_hint": "" if verified_supplier(request.user) else NO_SUPPLIER,
-            "alerts": alerts(),
+            "alerts": alerts() if request.user.has_perm("tasks.view_task") else [],
         }
         return super().index(request, {**waits, **(extra_context or {})})
 
