@@ -10,7 +10,6 @@ from tasks.declare import Caller, Operation
 from tasks.errors import Refused
 from tasks.panel.results import Job
 from tasks.perform import perform
-from tasks.queue.states import State
 
 NAMED = 3  # refusals that are given in full
 
@@ -35,7 +34,7 @@ def each(op: Operation, by: Caller, ids: Iterable[int]) -> Outcome:
 def tell(request: HttpRequest, op: Operation, outcome: Outcome) -> None:
     """Say in toasts what was done and what was refused."""
     done, refusals = len(outcome.done), outcome.refusals
-    acted = sum(may_have_acted(job) for job in outcome.done)
+    acted = sum(job.may_have_acted for job in outcome.done)
     if not done and not refusals:
         messages.warning(request, "No job is ticked.")
     if done:
@@ -46,8 +45,3 @@ def tell(request: HttpRequest, op: Operation, outcome: Outcome) -> None:
     if refusals:
         more = f" And {len(refusals) - NAMED} more were refused." if len(refusals) > NAMED else ""
         messages.error(request, " ".join(refusals[:NAMED]) + more)
-
-
-def may_have_acted(job: Job) -> bool:
-    """Whether it was cancelled while it ran: its last attempt has no error, and may have had its effect."""
-    return job.state == State.CANCELLED and job.attempt > (job.errors[-1].attempt if job.errors else 0)

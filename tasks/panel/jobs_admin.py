@@ -222,7 +222,7 @@ class TaskAdmin(RowsAdmin):
         assert isinstance(result, Job)
         if operation.name == "tasks.retry":
             return f"Job {result.id} is queued: it runs as soon as a worker is free."
-        effect = " It was running: its effect may have happened all the same." if bulk.may_have_acted(result) else ""
+        effect = " It was running: its effect may have happened all the same." if result.may_have_acted else ""
         return f"Job {result.id} is cancelled.{effect}"
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

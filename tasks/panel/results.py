@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks.queue.alerts import Alert
+from tasks.queue.states import may_have_acted
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Job:
     created_at: datetime
     scheduled_at: datetime
     finalized_at: datetime | None
+
+    @property
+    def may_have_acted(self) -> bool:
+        return may_have_acted(self.state, self.attempt, self.errors[-1].attempt if self.errors else 0)
 
 
 @dataclass(frozen=True)

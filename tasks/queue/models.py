@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from tasks.queue.states import TERMINAL, TRANSITIONS, WAITING, State
+from tasks.queue.states import TERMINAL, TRANSITIONS, WAITING, State, may_have_acted
 
 RETRIED = TRANSITIONS["retry"][0]
 RUNNING = Q(state=State.RUNNING)
@@ -85,8 +85,7 @@ class Task(models.Model):
 
     @property
     def may_have_acted(self) -> bool:
-        """Whether it was cancelled while it ran: its last attempt has no error, and may have had its effect."""
-        return self.state == State.CANCELLED and self.attempt > (self.errors[-1]["attempt"] if self.errors else 0)
+        return may_have_acted(self.state, self.attempt, self.errors[-1]["attempt"] if self.errors else 0)
 
     def waits_until(self, at: datetime) -> bool:
         """Whether it is put off to a time after `at`."""

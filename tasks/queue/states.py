@@ -29,3 +29,8 @@ TRANSITIONS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
 
 # Statements that make two transitions at once.
 COMBINED = {"complete_and_claim": ("complete", "claim"), "complete_and_claim_hand": ("complete", "claim")}
+
+
+def may_have_acted(state: str, attempt: int, last_failed: int) -> bool:
+    """Whether a task was cancelled while it ran: its last attempt has not failed, and may have had its effect."""
+    return state == State.CANCELLED and attempt > last_failed
